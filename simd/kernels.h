@@ -1,0 +1,168 @@
+/**
+ * The table of kernels, and their numerics.
+ *
+ * simd/scalar defines every result. An instruction set lives in simd/<isa>/ with isa.cmake (flags, needs, rank) and init_<isa>.c, which
+ * overrides pointers of the table; a higher rank overrides a lower one. All results below are the same bits on every level unless a row
+ * says `exact = false`.
+ *
+ * Weights are packed in panels of 16 rows ("P16"): lane r of a vector is output row r, so there are no horizontal sums, and each output
+ * element has one order of additions at every vector width: ascending along the row.
+ *
+ * Activations of quantised weights are A16: blocks of 32 along the row, 16-bit integers q with a float32 scale d and d * sum(q):
+ *     x[i] ~ d * q[i],  d = amax / 32767,  q = round-to-nearest-even(x * (32767 / amax))
+ * An integer dot product over a block (exact in int32) is combined by one fused multiply-add:
+ *     acc = fma(dw * d, (float)isum, acc)     then, for formats with a minimum,     acc = fma(mw, d * sum(q), acc)
+ * blocks ascending, acc starting at +0. 8-bit activations were rejected for the exact numerics: their error is larger than the margins
+ * between the first and second token of real models. Sixteen bits cost AVX2 nothing in multiply rate (vpmaddwd against vpmaddubsw +
+ * vpmaddwd). F32, F16 and BF16 weights, and every format without a row of its own, use float32 activations: acc = fma(w, x, acc).
+ */
+#ifndef QN_SIMD_KERNELS_H
+#define QN_SIMD_KERNELS_H
+
+#include "quant/quant.h"
+
+enum { QN_PANEL = 16, QN_ACT_BLOCK = 32, QN_KV_BLOCK = 16, QN_ATTN_SPAN = 64 };
+
+/* ---- CPU ---- */
+
+/** Features, as data in isa.cmake's ISA_NEEDS. */
+enum {
+    QN_CPU_AVX2 = 1u << 0,
+    QN_CPU_FMA = 1u << 1,
+    QN_CPU_F16C = 1u << 2,
+    QN_CPU_AVX512 = 1u << 3, /* F, BW, DQ, VL and CD together */
+    QN_CPU_VNNI = 1u << 4,   /* AVX512_VNNI */
+    QN_CPU_BF16 = 1u << 5,   /* AVX512_BF16 */
+    QN_CPU_AVXVNNI = 1u << 6,
+    QN_CPU_AMX = 1u << 7,    /* TILE, INT8 and BF16 together, permitted by the system */
+    QN_CPU_NEON = 1u << 8,
+    QN_CPU_DOTPROD = 1u << 9,
+    QN_CPU_I8MM = 1u << 10,
+};
+/** What this CPU and this system can run. */
+uint32_t qn_cpu_flags(void);
+
+/* ---- matrix product ---- */
+
+typedef enum qn_act_kind { QN_ACT_F32 = 0, QN_ACT_A16 } qn_act_kind;
+
+/** Activations of n_tokens tokens, row t at the stated strides. A kernel reads the kind its row asks for. */
+typedef struct qn_act {
+    const float *x;      /* [n_tokens][n_cols]            QN_ACT_F32                          */
+    const int16_t *q;    /* [n_tokens][n_cols_padded]     QN_ACT_A16; padded to a multiple of 32 */
+    const float *d;      /* [n_tokens][n_cols_padded/32]  scale of a block                    */
+    const float *s;      /* [n_tokens][n_cols_padded/32]  d * sum(q)                          */
+    int64_t x_stride;    /* floats between tokens                                             */
+    int64_t q_stride;    /* int16 between tokens; d and s: q_stride / 32                      */
+} qn_act;
+
+/** out[t][row] = sum over columns of weight[row][col] * act[t][col], for rows [16 * panel, ...) of a range of panels. */
+typedef struct qn_matmul_args {
+    const uint8_t *w;        /* first panel of the range                                      */
+    size_t panel_bytes;      /* from one panel to the next                                    */
+    int64_t n_panels;        /* 1 ..                                                          */
+    int64_t n_rows;          /* rows to write, in (16 * (n_panels - 1), 16 * n_panels]        */
+    int64_t n_cols;          /* a multiple of the format's block                              */
+    int32_t n_tokens;        /* 1 ..                                                          */
+    qn_act act;
+    float *out;              /* token t, row r of the range: out[t * out_stride + r]          */
+    int64_t out_stride;      /* floats between tokens, >= n_rows                              */
+    const qn_fmt *fmt;       /* for the fallback                                              */
+    float *scratch;          /* [QN_MATMUL_SCRATCH] per thread                                */
+} qn_matmul_args;
+enum { QN_MATMUL_SCRATCH = 16 * 1024 };
+
+/** How one weight format is packed and multiplied. The output does not depend on n_tokens or on how rows are split into calls. */
+typedef struct qn_matmul_row {
+    const char *isa;         /* level that supplied `run`; static                             */
+    qn_act_kind act;
+    bool exact;              /* same bits as scalar                                           */
+    size_t (*panel_bytes)(const qn_fmt *fmt, int64_t n_cols); /* a multiple of 64; 64-byte aligned panels      */
+    /** Pack n_rows (1 .. 16; absent rows become zeros) rows, row_bytes apart, in the file's layout, into one panel. */
+    void (*pack)(const qn_fmt *fmt, const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, uint8_t *panel);
+    /** Row r (0 .. 15) of a panel as float32, bit for bit what fmt->decode gives. @param out [n_cols] */
+    void (*unpack_row)(const qn_fmt *fmt, const uint8_t *panel, int32_t r, int64_t n_cols, float *out);
+    void (*run)(const qn_matmul_args *a);      /* any n_tokens                                */
+} qn_matmul_row;
+
+/* ---- attention ---- */
+
+/**
+ * Attention of n_q query rows over one KV head. Row i sees absolute positions [first[i], last[i]].
+ * Positions are taken in fixed spans of QN_ATTN_SPAN absolute positions (span k is [64k, 64k + 64)), ascending, with online softmax:
+ *   s_j = fma-chain over head_dim of q[d] * k[j][d] (d ascending, from +0), then softcap when > 0: s = cap * tanh(s / cap)
+ *   m' = max(m, max_j s_j);  c = exp(m - m');  p_j = exp(s_j - m');  l = l * c + tree16(p);  o = o * c;  o[d] = fma(p_j, v[j][d], o[d])
+ * (j ascending; masked positions have no part in anything). out[d] = o[d] / l. exp is qn_exp's polynomial.
+ */
+typedef struct qn_attn_args {
+    const float *q;                   /* [n_q][head_dim], scaled already; row i at q + i * q_stride */
+    int64_t q_stride;
+    int32_t n_q;
+    int32_t head_dim, head_dim_v;     /* multiples of 8, at most 512                                */
+    const int32_t *first, *last;      /* [n_q] positions, first <= last                             */
+    const uint16_t *const *k_blocks;  /* block b holds positions [16b, 16b + 16): F16 [head_dim][16]; only blocks in use are valid */
+    const uint16_t *const *v_blocks;  /* F16 [16][head_dim_v]                                       */
+    float softcap;                    /* 0: none                                                    */
+    const float *sink;                /* [n_q] logit that joins the sum without a value, or NULL    */
+    float *out;                       /* row i at out + i * out_stride; [head_dim_v]                */
+    int64_t out_stride;
+    float *scratch;                   /* [QN_ATTN_SCRATCH] per thread                               */
+} qn_attn_args;
+enum { QN_ATTN_SCRATCH = 64 * 1024 };
+
+/* ---- table ---- */
+
+enum { QN_MAX_FMT_ID = 64 };
+
+typedef struct qn_kernels {
+    const char *level;                              /* highest level in use; static           */
+    /** By GGUF type number. Formats without kernels of their own have the fallback row: file layout kept, decoded in pieces. */
+    qn_matmul_row matmul[QN_MAX_FMT_ID];
+
+    /** Quantise one row to A16. n: any; blocks past n are zero-filled up to a multiple of 32. A block with Inf or NaN gets d = s = NaN, q = 0;
+     *  amax below 1e-30 gets d = s = 0, q = 0. */
+    void (*quantize_a16)(const float *x, int64_t n, int16_t *q, float *d, float *s);
+    /** out = x * (1 / sqrt(mean(x^2) + eps)) * w; w NULL: without. Sum: 16 lanes of fma (i mod 16), then halves 8, 4, 2, 1. out may be x. */
+    void (*rms_norm)(const float *x, const float *w, int64_t n, float eps, float *out);
+    /** out = (x - mean) / sqrt(var + eps) * w + b; w, b may be NULL. Same sums. */
+    void (*layer_norm)(const float *x, const float *w, const float *b, int64_t n, float eps, float *out);
+    void (*add)(const float *a, const float *b, int64_t n, float *out);               /* out may be a or b       */
+    void (*scale)(const float *x, float c, int64_t n, float *out);
+    /** Gated activations: out = act(gate) * up. */
+    void (*swiglu)(const float *gate, const float *up, int64_t n, float *out);        /* x / (1 + exp(-x))       */
+    void (*geglu)(const float *gate, const float *up, int64_t n, float *out);         /* GELU, tanh form         */
+    void (*silu)(const float *x, int64_t n, float *out);
+    void (*gelu)(const float *x, int64_t n, float *out);
+    /** Rotate pairs of one head in place. cos_sin [n_rot / 2][2]. `neox`: pairs (i, i + n_rot/2), else (2i, 2i + 1).
+     *  a' = fma(a, c, -(b * s)), b' = fma(a, s, b * c) */
+    void (*rope)(float *x, const float *cos_sin, int32_t n_rot, bool neox);
+    /** Softmax in place, max subtracted; sum as in rms_norm. */
+    void (*softmax)(float *x, int64_t n);
+    void (*exp)(const float *x, int64_t n, float *out);
+    /** Write one position of K into its block: k_block[d * 16 + slot] = f16(k[d]). */
+    void (*store_k)(const float *k, int32_t head_dim, int32_t slot, uint16_t *k_block);
+    void (*store_v)(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block);
+    void (*attention)(const qn_attn_args *a);
+    /** Index of the largest value, the lowest index among equals; NaN is never it (-1 when all are NaN). */
+    int64_t (*argmax)(const float *x, int64_t n);
+} qn_kernels;
+
+/**
+ * Fill the table.
+ * @param level  highest level ("scalar", "avx2" ...), NULL: the highest this CPU runs
+ * @param exact  leave out rows with exact == false
+ * @return QN_ERR_ARG: no such level in this build, or this CPU lacks it; the sentence lists those it has
+ */
+qn_status qn_kernels_init(qn_kernels *k, const char *level, bool exact, qn_err *err);
+
+/** One level of this build. Needs are QN_CPU_ bits; "scalar" has none. */
+typedef struct qn_isa {
+    const char *name;
+    uint32_t needs;
+    void (*init)(qn_kernels *k);
+} qn_isa;
+int32_t qn_isa_count(void);
+/** @param i 0 .. count - 1, rising rank; 0 is "scalar" */
+const qn_isa *qn_isa_at(int32_t i);
+
+#endif

@@ -1,0 +1,61 @@
+#include "src/base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A terminal must not obey bytes that came out of a file: everything below space, and DEL, turns into '?'. */
+static void clean(char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f) *s = '?';
+}
+
+qn_status qn_fail(qn_err *err, qn_status status, const char *fmt, ...)
+{
+    if (!err) return status;
+    err->status = status;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(err->text, sizeof err->text, fmt, ap);
+    va_end(ap);
+    clean(err->text);
+    return status;
+}
+
+qn_status qn_fail_in(qn_err *err, qn_status status, const char *fmt, ...)
+{
+    if (!err) return status;
+    char old[sizeof err->text];
+    memcpy(old, err->text, sizeof old);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(err->text, sizeof err->text, fmt, ap);
+    va_end(ap);
+    const size_t n = strlen(err->text);
+    snprintf(err->text + n, sizeof err->text - n, ": %s", old);
+    err->status = status;
+    clean(err->text);
+    return status;
+}
+
+const char *qn_status_name(qn_status s)
+{
+    static const char *const names[] = {
+        [QN_OK] = "ok",
+        [QN_ERR_NOMEM] = "out of memory",
+        [QN_ERR_IO] = "input/output error",
+        [QN_ERR_FORMAT] = "malformed input",
+        [QN_ERR_UNSUPPORTED] = "not supported",
+        [QN_ERR_ARG] = "argument out of range",
+        [QN_ERR_NOT_FOUND] = "not found",
+        [QN_ERR_TYPE] = "wrong type",
+        [QN_ERR_CTX_FULL] = "context full",
+        [QN_ERR_CANCELLED] = "cancelled",
+        [QN_ERR_TEMPLATE] = "template error",
+        [QN_ERR_LIMIT] = "limit reached",
+        [QN_ERR_NUMERIC] = "numeric error",
+    };
+    const size_t i = (size_t)s;
+    return i < sizeof names / sizeof *names ? names[i] : "unknown status";
+}

@@ -1,0 +1,56 @@
+/* IEEE 754 binary16 and bfloat16, bit for bit: exact widening, round-to-nearest-even narrowing. */
+#ifndef QN_BASE_HALF_H
+#define QN_BASE_HALF_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline uint32_t qn_f32_bits(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, 4);
+    return u;
+}
+
+static inline float qn_f32_from_bits(uint32_t u)
+{
+    float x;
+    memcpy(&x, &u, 4);
+    return x;
+}
+
+static inline float qn_f32_from_f16(uint16_t h)
+{
+    const uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = (h >> 10) & 31, m = h & 0x3ff;
+    if (e == 31) return qn_f32_from_bits(sign | 0x7f800000 | m << 13 | (m ? 0x400000 : 0)); /* quiet, as the hardware does */
+    if (e) return qn_f32_from_bits(sign | (e + 112) << 23 | m << 13);
+    const float sub = (float)m * 0x1p-24f; /* zero and subnormal: exact */
+    return qn_f32_from_bits(sign | qn_f32_bits(sub));
+}
+
+static inline uint16_t qn_f16_from_f32(float x)
+{
+    const uint32_t u = qn_f32_bits(x), sign = (u >> 16) & 0x8000, a = u & 0x7fffffff;
+    if (a > 0x7f800000) return (uint16_t)(sign | 0x7e00 | ((a >> 13) & 0x3ff));
+    if (a >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and above round to infinity */
+    if (a >= 0x38800000) {                                 /* normal */
+        const uint32_t r = a - 0x38000000 + 0xfff + ((a >> 13) & 1);
+        return (uint16_t)(sign | r >> 13);
+    }
+    const float t = qn_f32_from_bits(a) + 0.5f; /* adding 0.5 makes the float unit round at 2^-24 */
+    return (uint16_t)(sign | (qn_f32_bits(t) - 0x3f000000));
+}
+
+static inline float qn_f32_from_bf16(uint16_t b)
+{
+    return qn_f32_from_bits((uint32_t)b << 16);
+}
+
+static inline uint16_t qn_load_u16(const void *p)
+{
+    uint16_t v;
+    memcpy(&v, p, 2);
+    return v;
+}
+
+#endif

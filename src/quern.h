@@ -1,0 +1,422 @@
+/**
+ * quern: run large language models from GGUF files on a CPU.
+ *
+ * The whole public interface. Everything is a model (a file, immutable once open), an engine (a model made ready for this
+ * machine's CPU), or a session (one timeline of text). Rules that hold throughout:
+ *
+ *  - A function that can fail returns a qn_status and, where `err` is not NULL, writes one sentence that says what and where.
+ *  - The library never prints, exits, aborts, reads the environment or keeps mutable globals.
+ *  - `xxx_close` accepts a pointer to NULL, and sets the pointer to NULL.
+ *  - Text is UTF-8 with a length in bytes; it may hold NUL. Strings handed out end in a NUL that the length leaves out.
+ *  - "Borrowed" memory stays the caller's; memory handed out belongs to the named object, until the named event.
+ *  - A qn_file, qn_model, qn_template is immutable: any number of threads may use it. A qn_engine, qn_session, qn_sampler serves
+ *    one thread at a time, except where a function says otherwise.
+ *  - Option structs begin with `size`: set it to sizeof, or use the QN_..._INIT macro; zero means the default in every field.
+ */
+#ifndef QUERN_H
+#define QUERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define QN_API
+#else
+#define QN_API __attribute__((visibility("default")))
+#endif
+
+#define QN_VERSION_MAJOR 0
+#define QN_VERSION_MINOR 1
+#define QN_VERSION_PATCH 0
+
+/** "0.1.0": the version of the library that is linked, which may differ from the header's. */
+QN_API const char *qn_version(void);
+
+/* ---- status ------------------------------------------------------------------------------------------------------- */
+
+typedef enum qn_status {
+    QN_OK = 0,
+    QN_ERR_NOMEM,       /* memory could not be had                                           */
+    QN_ERR_IO,          /* the system refused to open, read, write or map a file             */
+    QN_ERR_FORMAT,      /* the bytes are not what they should be: file, template, JSON       */
+    QN_ERR_UNSUPPORTED, /* valid, but of a kind quern does not know; the sentence names it   */
+    QN_ERR_ARG,         /* an argument outside its range                                     */
+    QN_ERR_NOT_FOUND,   /* no such key, tensor, token                                        */
+    QN_ERR_TYPE,        /* a key is there with another type                                  */
+    QN_ERR_CTX_FULL,    /* more positions than the session's context holds                   */
+    QN_ERR_CANCELLED,   /* qn_session_cancel was called                                      */
+    QN_ERR_TEMPLATE,    /* a chat template failed or called raise_exception                  */
+    QN_ERR_LIMIT,       /* a budget of steps, depth or size ran out                          */
+    QN_ERR_NUMERIC,     /* the model computed NaN or no finite logit                         */
+} qn_status;
+
+/** What went wrong, in one sentence without a newline. */
+typedef struct qn_err {
+    qn_status status;
+    char text[500];
+} qn_err;
+
+/** A short English name, e.g. "out of memory". Never NULL. */
+QN_API const char *qn_status_name(qn_status s);
+
+/** A run of bytes that something else owns. `ptr[len]` is not readable unless the function says so. */
+typedef struct qn_str {
+    const char *ptr;
+    size_t len;
+} qn_str;
+
+/** Progress of something slow: `done` of `total` bytes. Return false to stop it (QN_ERR_CANCELLED). */
+typedef bool (*qn_progress_fn)(void *user, uint64_t done, uint64_t total);
+
+/* ---- file: what a GGUF holds -------------------------------------------------------------------------------------- */
+
+/** The value types of GGUF metadata, with their numbers in the file. */
+typedef enum qn_vtype {
+    QN_V_U8 = 0, QN_V_I8, QN_V_U16, QN_V_I16, QN_V_U32, QN_V_I32, QN_V_F32, QN_V_BOOL, QN_V_STRING, QN_V_ARRAY,
+    QN_V_U64, QN_V_I64, QN_V_F64,
+} qn_vtype;
+
+/** One metadata value. Read scalars with the qn_value_as_* functions, array elements with qn_value_at. */
+typedef struct qn_value {
+    qn_vtype type;
+    qn_vtype elem;        /* QN_V_ARRAY: type of the elements                                */
+    uint64_t count;       /* QN_V_ARRAY: number of elements; else 1                          */
+    const uint8_t *data;  /* the encoded bytes in the mapped file, checked to be complete    */
+    size_t n_bytes;
+} qn_value;
+
+typedef struct qn_tensor_info {
+    qn_str name;
+    int32_t type;             /* number in the file; known to quern or not                   */
+    const char *type_name;    /* "Q4_K"; "type 99" is never here: opening refuses it         */
+    int32_t n_dims;           /* 1 .. 4                                                      */
+    int64_t dims[4];          /* [0] is the row length; absent ones are 1                    */
+    uint64_t offset;          /* of its first byte, in its file                              */
+    uint64_t n_bytes;
+    int32_t i_shard;          /* which file of a split set, 0-based                          */
+} qn_tensor_info;
+
+typedef struct qn_file qn_file;
+
+/**
+ * Open and check a GGUF file (version 2 or 3), memory-mapped. Any shard of a split set opens the whole set.
+ * @return QN_ERR_IO, QN_ERR_FORMAT (the sentence says what the file looks like), QN_ERR_UNSUPPORTED, QN_ERR_NOMEM.
+ */
+QN_API qn_status qn_file_open(qn_file **out, const char *path, qn_err *err);
+QN_API void qn_file_close(qn_file **file);
+
+QN_API int32_t qn_file_version(const qn_file *file);
+QN_API int32_t qn_file_n_shards(const qn_file *file);
+QN_API uint64_t qn_file_bytes(const qn_file *file);      /* of all shards                    */
+QN_API int64_t qn_file_n_keys(const qn_file *file);
+QN_API int64_t qn_file_n_tensors(const qn_file *file);
+
+/** Key number `i` in file order, of the first shard. @return false when i is outside [0, n_keys). */
+QN_API bool qn_file_key_at(const qn_file *file, int64_t i, qn_str *key, qn_value *value);
+/** @return false when there is no such key. */
+QN_API bool qn_file_key(const qn_file *file, const char *key, qn_value *value);
+/** @return false when i is outside [0, n_tensors). */
+QN_API bool qn_file_tensor_at(const qn_file *file, int64_t i, qn_tensor_info *info);
+/** @return index of the tensor, or -1. */
+QN_API int64_t qn_file_tensor_find(const qn_file *file, const char *name);
+/**
+ * Decode rows [row, row + n_rows) of tensor `i` to float32. A tensor has dims[1]*dims[2]*dims[3] rows.
+ * @param out  [n_rows][dims[0]]
+ */
+QN_API qn_status qn_file_rows_f32(const qn_file *file, int64_t i, int64_t row, int64_t n_rows, float *out, qn_err *err);
+
+/** Scalars, with conversion where no bit is lost (any integer type into int64 when it fits; f32 into f64). Else QN_ERR_TYPE. */
+QN_API qn_status qn_value_as_i64(const qn_value *v, int64_t *out);
+QN_API qn_status qn_value_as_f64(const qn_value *v, double *out);
+QN_API qn_status qn_value_as_bool(const qn_value *v, bool *out);
+QN_API qn_status qn_value_as_str(const qn_value *v, qn_str *out);
+/** "u32", "string", "array" ... */
+QN_API const char *qn_vtype_name(qn_vtype t);
+
+/** Walks the elements of an array value from the first; strings and nested arrays have no constant size, so there is no index. */
+typedef struct qn_value_iter {
+    const uint8_t *at, *end;
+    uint64_t left;
+    qn_vtype elem;
+} qn_value_iter;
+QN_API qn_value_iter qn_value_iterate(const qn_value *array);
+/** @return false at the end. */
+QN_API bool qn_value_next(qn_value_iter *it, qn_value *elem);
+
+/* ---- model -------------------------------------------------------------------------------------------------------- */
+
+typedef struct qn_model qn_model;
+
+typedef struct qn_model_opts {
+    size_t size;
+    bool vocab_only;          /* metadata and vocabulary; no weights. An engine on it is refused                     */
+    int32_t n_threads;        /* that pack the weights; 0: as many as the machine gives this process                 */
+    qn_progress_fn progress;  /* called from the opening thread                                                      */
+    void *progress_user;
+} qn_model_opts;
+#define QN_MODEL_OPTS_INIT { sizeof(qn_model_opts), false, 0, NULL, NULL }
+
+typedef struct qn_model_info {
+    const char *arch;         /* "llama". Owned by the model                                                         */
+    const char *name;         /* general.name or ""                                                                  */
+    int32_t n_vocab, n_layer, n_embd, n_head, n_head_kv, n_ctx_train;
+    uint64_t n_params;
+    uint64_t file_bytes;      /* of the tensors in the file                                                          */
+    uint64_t weight_bytes;    /* in memory                                                                           */
+} qn_model_info;
+
+/** Map, check and pack a model. `opts` may be NULL. The file's name and the tensor or key at fault are in the error's sentence. */
+QN_API qn_status qn_model_open(qn_model **out, const char *path, const qn_model_opts *opts, qn_err *err);
+/** Close it after every engine and sampler on it. */
+QN_API void qn_model_close(qn_model **model);
+QN_API void qn_model_get_info(const qn_model *model, qn_model_info *out);
+/** The file behind the model; owned by the model. */
+QN_API const qn_file *qn_model_file(const qn_model *model);
+
+typedef struct qn_memory_plan {
+    uint64_t weight_bytes;    /* packed weights                                                                      */
+    uint64_t kv_bytes;        /* KV blocks for n_ctx positions of one session                                        */
+    uint64_t scratch_bytes;   /* activations of one chunk, logits                                                    */
+} qn_memory_plan;
+/**
+ * What a model will take, computed from the file's header alone.
+ * @param n_ctx    positions, 1 ..; 0: the default of qn_engine_opts
+ * @param n_chunk  prompt tokens a step; 0: the default
+ */
+QN_API qn_status qn_memory_estimate(const qn_file *file, int32_t n_ctx, int32_t n_chunk, qn_memory_plan *out, qn_err *err);
+
+/* ---- tokens ------------------------------------------------------------------------------------------------------- */
+
+enum {
+    QN_TOK_SPECIAL = 1, /* add the BOS, EOS, CLS, SEP that the model's metadata asks for     */
+    QN_TOK_PARSE = 2,   /* the text of control tokens ("<|im_end|>") becomes those tokens    */
+};
+
+/**
+ * Text to token ids. Any bytes are accepted, invalid UTF-8 included; time is linear in `text.len` up to a logarithm.
+ *
+ * @param plain    [n_plain] byte ranges [begin, end) of `text`, ascending and disjoint, in which QN_TOK_PARSE does not apply: what
+ *                 users wrote stays text. Token merges do not stop at their borders. May be NULL with n_plain 0.
+ * @param ids      [cap]; may be NULL with cap 0
+ * @param n        out: number of tokens of the text; when n > cap, the first cap were written and the status is QN_ERR_LIMIT
+ */
+typedef struct qn_range {
+    size_t begin, end;
+} qn_range;
+QN_API qn_status qn_tokenize(const qn_model *model, qn_str text, int flags, const qn_range *plain, size_t n_plain, int32_t *ids,
+                             size_t cap, size_t *n, qn_err *err);
+
+/** The bytes of one token as it appears in running text; may be part of a character. Control tokens: their name when `special`, else
+ *  nothing. Owned by the model. @return QN_ERR_ARG when id is outside [0, n_vocab). */
+QN_API qn_status qn_token_text(const qn_model *model, int32_t id, bool special, qn_str *out);
+
+/**
+ * Token ids to the bytes of the text, as the reference tokenizers do (SPM drops the space it put in front).
+ * @param out  [cap]; *n is the length of the whole text, QN_ERR_LIMIT when it is above cap
+ */
+QN_API qn_status qn_detokenize(const qn_model *model, const int32_t *ids, size_t n_ids, bool special, char *out, size_t cap, size_t *n,
+                               qn_err *err);
+
+/** Ids of the named roles, or -1: "bos", "eos", "eot", "unk", "sep", "pad", "cls", "mask". */
+QN_API int32_t qn_token_id(const qn_model *model, const char *role);
+/** Does this token end an answer (EOS, EOT, EOM or a known end marker)? */
+QN_API bool qn_token_is_end(const qn_model *model, int32_t id);
+QN_API bool qn_token_is_control(const qn_model *model, int32_t id);
+
+/* ---- chat template ------------------------------------------------------------------------------------------------ */
+
+typedef struct qn_template qn_template;
+
+/** Budgets of one render; zero means the default. */
+typedef struct qn_template_limits {
+    size_t size;
+    uint64_t max_steps;       /* evaluation steps, default 10 million                        */
+    uint64_t max_bytes;       /* of output and of any string made on the way, default 64 MiB */
+    int32_t max_depth;        /* of nesting and calls, default 200                           */
+} qn_template_limits;
+
+/** Compile a Jinja chat template as Hugging Face's transformers would. The source is copied. */
+QN_API qn_status qn_template_open(qn_template **out, qn_str source, const qn_template_limits *limits, qn_err *err);
+/** The template a model should be prompted with: the file's; else its family's; else a stated default (ChatML). */
+QN_API qn_status qn_template_of_model(qn_template **out, const qn_model *model, qn_err *err);
+QN_API void qn_template_close(qn_template **t);
+/** Where it came from: "file", "family gemma", "default chatml", "given". Owned by the template. */
+QN_API const char *qn_template_source(const qn_template *t);
+
+/** Rendered text, and which of its bytes came out of the conversation and not from the template. */
+typedef struct qn_prompt {
+    char *text;               /* ends in NUL                                                 */
+    size_t len;
+    qn_range *plain;          /* [n_plain] for qn_tokenize                                   */
+    size_t n_plain;
+} qn_prompt;
+
+/**
+ * Render. `context_json` is an object with the variables ("messages", "tools", "add_generation_prompt", "bos_token" ...). Strings inside
+ * "messages", "tools" and "documents" are marked as plain in the result.
+ * @param now  seconds since 1970 for strftime_now, read as UTC
+ * @return QN_ERR_TEMPLATE with the template's own words when it calls raise_exception; QN_ERR_LIMIT when a budget ran out.
+ */
+QN_API qn_status qn_template_render(const qn_template *t, qn_str context_json, int64_t now, qn_prompt *out, qn_err *err);
+QN_API void qn_prompt_free(qn_prompt *p);
+
+/* ---- engine and session ------------------------------------------------------------------------------------------- */
+
+typedef struct qn_engine qn_engine;
+typedef struct qn_session qn_session;
+
+typedef struct qn_engine_opts {
+    size_t size;
+    int32_t n_threads;        /* 0: physical cores that affinity and the cgroup quota allow  */
+    int32_t n_ctx;            /* positions a session can hold; 0: min(trained, 4096)         */
+    int32_t n_chunk;          /* prompt tokens a step, 1 .. 4096; 0: 512                     */
+    const char *cpu;          /* highest instruction set level: "scalar", "avx2" ...; NULL: all the machine has */
+    bool exact;               /* only kernels whose results are the same on every level      */
+} qn_engine_opts;
+#define QN_ENGINE_OPTS_INIT { sizeof(qn_engine_opts), 0, 0, 0, NULL, false }
+
+typedef struct qn_engine_info {
+    const char *cpu;          /* level in use. Static                                        */
+    int32_t n_threads, n_ctx, n_chunk;
+    uint64_t kv_bytes, scratch_bytes;
+} qn_engine_info;
+
+/** The model is borrowed and must outlive the engine. @return QN_ERR_ARG for an unknown level or one this CPU lacks. */
+QN_API qn_status qn_engine_open(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, qn_err *err);
+QN_API void qn_engine_close(qn_engine **engine);
+QN_API void qn_engine_get_info(const qn_engine *engine, qn_engine_info *out);
+/** Names of the levels this CPU can run, lowest first. @return their number; writes at most cap of them. Static strings. */
+QN_API int32_t qn_cpu_levels(const char **names, int32_t cap);
+
+/** The engine is borrowed and must outlive the session. The position starts at 0. */
+QN_API qn_status qn_session_open(qn_session **out, qn_engine *engine, qn_err *err);
+QN_API void qn_session_close(qn_session **s);
+
+/**
+ * Evaluate `n` tokens that follow the session's position.
+ *
+ * @param tokens  [n] ids, each in [0, n_vocab). Borrowed for the call.
+ * @param n       1 ..; cut into chunks of the engine's n_chunk
+ * @param logits  [n_vocab] float32 for the last token, natural log scale, not normalised. NULL skips the output head.
+ * @return QN_OK; QN_ERR_CTX_FULL or QN_ERR_ARG: nothing was evaluated; QN_ERR_CANCELLED: finished chunks stay.
+ */
+QN_API qn_status qn_session_eval(qn_session *s, const int32_t *tokens, int32_t n, float *logits, qn_err *err);
+/** The same with the logits of all tokens: `logits` is [n][n_vocab]. */
+QN_API qn_status qn_session_eval_all(qn_session *s, const int32_t *tokens, int32_t n, float *logits, qn_err *err);
+/** Tokens evaluated so far. */
+QN_API int32_t qn_session_position(const qn_session *s);
+/**
+ * Go back to the longest prefix of `tokens` that is evaluated already, forgetting the rest, and say how long it is. What a sliding
+ * window has overwritten cannot be gone back to: the prefix is shorter then.
+ */
+QN_API int32_t qn_session_rewind(qn_session *s, const int32_t *tokens, int32_t n);
+/** Stop an evaluation or generation that runs in another thread, within one chunk. May be called from a signal handler. */
+QN_API void qn_session_cancel(qn_session *s);
+
+/* ---- sampling ----------------------------------------------------------------------------------------------------- */
+
+typedef struct qn_logit_bias {
+    int32_t id;
+    float bias;               /* added to the logit; -INFINITY bans the token                */
+} qn_logit_bias;
+
+/** Every field's off value is written beside it; QN_SAMPLE_OPTS_INIT has the defaults. */
+typedef struct qn_sample_opts {
+    size_t size;
+    uint64_t seed;            /* QN_SEED_RANDOM: drawn from the system; read back the one in use with qn_sampler_seed */
+    float temperature;        /* 0: greedy                                                   */
+    float dyn_temp_range;     /* 0: off. Entropy moves the temperature within +- this        */
+    float dyn_temp_exponent;  /* default 1                                                   */
+    int32_t top_k;            /* 0: off                                                      */
+    float top_p;              /* 1 or 0: off                                                 */
+    float min_p;              /* 0: off                                                      */
+    float typical_p;          /* 1 or 0: off                                                 */
+    float top_n_sigma;        /* 0: off                                                      */
+    float xtc_probability;    /* 0: off                                                      */
+    float xtc_threshold;      /* default 0.1; above 0.5: off                                 */
+    float repeat_penalty;     /* 1 or 0: off                                                 */
+    float frequency_penalty;  /* 0: off                                                      */
+    float presence_penalty;   /* 0: off                                                      */
+    int32_t penalty_last_n;   /* tokens looked back on; 0: off; -1: all                      */
+    float dry_multiplier;     /* 0: off                                                      */
+    float dry_base;           /* default 1.75                                                */
+    int32_t dry_allowed_length; /* default 2                                                 */
+    int32_t dry_last_n;       /* -1: all; 0: off                                             */
+    const char *const *dry_breakers; /* [n_dry_breakers] NUL-ended; NULL: newline, colon, double quote, star */
+    int32_t n_dry_breakers;
+    int32_t mirostat;         /* 0: off; 2: mirostat 2                                       */
+    float mirostat_tau;       /* target surprise in bits, default 5                          */
+    float mirostat_eta;       /* learning rate, default 0.1                                  */
+    const qn_logit_bias *bias; /* [n_bias]                                                   */
+    int32_t n_bias;
+    const char *order;        /* names joined by ';'; NULL: qn_sampler_default_order()       */
+} qn_sample_opts;
+#define QN_SEED_RANDOM UINT64_MAX
+/** Fill `o` with the defaults: temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, everything else off. */
+QN_API void qn_sample_opts_init(qn_sample_opts *o);
+/** "penalties;dry;top_n_sigma;top_k;typical_p;top_p;min_p;xtc;temperature" */
+QN_API const char *qn_sampler_default_order(void);
+
+typedef struct qn_sampler qn_sampler;
+/** @param model  for the texts of DRY's breakers and n_vocab; borrowed. Options and what they point to are copied.
+ *  @return QN_ERR_ARG names the option that is out of range, NaN, or the unknown name in `order`. */
+QN_API qn_status qn_sampler_open(qn_sampler **out, const qn_model *model, const qn_sample_opts *opts, qn_err *err);
+QN_API void qn_sampler_close(qn_sampler **s);
+QN_API uint64_t qn_sampler_seed(const qn_sampler *s);
+/** A token that counts for penalties: prompt tokens, and each generated one after it is chosen. */
+QN_API void qn_sampler_accept(qn_sampler *s, int32_t token);
+/** Forget accepted tokens and restart the random stream from the seed. */
+QN_API void qn_sampler_reset(qn_sampler *s);
+/** Choose a token. @param logits [n_vocab], unchanged. @return QN_ERR_NUMERIC: NaN, or nothing left to choose from. */
+QN_API qn_status qn_sampler_pick(qn_sampler *s, const float *logits, int32_t *token, qn_err *err);
+
+/* ---- generation --------------------------------------------------------------------------------------------------- */
+
+typedef enum qn_finish {
+    QN_FINISH_STOP = 0,       /* end token or stop string                                    */
+    QN_FINISH_LENGTH,         /* max_tokens, or the context is full                          */
+    QN_FINISH_CANCELLED,
+    QN_FINISH_ERROR,
+} qn_finish;
+
+/** New text, whole UTF-8 characters only, never part of a stop string. Return false to end the answer (QN_FINISH_CANCELLED). */
+typedef bool (*qn_text_fn)(void *user, const char *text, size_t len);
+
+typedef struct qn_generate_opts {
+    size_t size;
+    int32_t max_tokens;       /* 0 or less: until the context is full                        */
+    const char *const *stop;  /* [n_stop] NUL-ended strings that end the answer and are not part of it */
+    int32_t n_stop;
+    bool ignore_end;          /* go on past end tokens                                       */
+    bool special;             /* control tokens appear in the text                           */
+    qn_text_fn on_text;       /* may be NULL                                                 */
+    void *user;
+} qn_generate_opts;
+
+typedef struct qn_generate_result {
+    qn_finish finish;
+    int32_t n_prompt;         /* tokens of the prompt                                        */
+    int32_t n_cached;         /* of these, not evaluated again                               */
+    int32_t n_generated;      /* the end token included                                      */
+    double prompt_seconds, generate_seconds, first_token_seconds;
+    int32_t stop_index;       /* which stop string, or -1                                    */
+} qn_generate_result;
+
+/**
+ * Bring the session to exactly `prompt` (reusing the prefix it has), then generate.
+ * @param prompt   [n_prompt], 1 ..
+ * @param sampler  chooses; prompt tokens are accepted into it first. Reset it between unrelated prompts.
+ * @return QN_ERR_CTX_FULL: the prompt has no room; nothing was evaluated. On cancel: QN_OK with QN_FINISH_CANCELLED.
+ */
+QN_API qn_status qn_session_generate(qn_session *s, const int32_t *prompt, int32_t n_prompt, qn_sampler *sampler,
+                                     const qn_generate_opts *opts, qn_generate_result *result, qn_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,222 @@
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int say(int code, const char *fmt, va_list ap)
+{
+    fflush(stdout);
+    fputs("quern: ", stderr);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    return code;
+}
+
+int cli_fault(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say(CLI_FAULT, fmt, ap);
+    va_end(ap);
+    return CLI_FAULT;
+}
+
+int cli_usage(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say(CLI_USAGE, fmt, ap);
+    va_end(ap);
+    return CLI_USAGE;
+}
+
+static void print_help(const char *usage, const char *about, const cli_opt *o)
+{
+    printf("usage: quern %s\n\n%s\n", usage, about);
+    bool headed = false;
+    for (; o->kind; o++) {
+        char left[64];
+        if (o->kind == CLI_FILE) continue;
+        if (o->kind == CLI_HEAD) {
+            printf("\n%s\n", o->help);
+            headed = true;
+            continue;
+        }
+        if (!headed) printf("\nOptions\n");
+        headed = true;
+        const int n = o->letter ? snprintf(left, sizeof left, "-%c, --%s", o->letter, o->name) : snprintf(left, sizeof left, "    --%s", o->name);
+        if (o->arg && n > 0 && (size_t)n < sizeof left) snprintf(left + n, sizeof left - (size_t)n, " %s", o->arg);
+        printf("  %-30s", left);
+        if (strlen(left) > 29) printf("\n  %-30s", "");
+        for (const char *p = o->help; *p; p++) {
+            putchar(*p);
+            if (*p == '\n') printf("  %-30s", "");
+        }
+        putchar('\n');
+    }
+    printf("      --help                    this text\n");
+}
+
+/* "-1" and "-.5" are values, "-r" is an option. */
+static bool looks_like_option(const char *s)
+{
+    return s[0] == '-' && s[1] && !(s[1] >= '0' && s[1] <= '9') && s[1] != '.' && strcmp(s, "-inf");
+}
+
+static bool set_number(const char *cmd, const cli_opt *o, const char *text)
+{
+    char *end;
+    errno = 0;
+    double v = 0;
+    uint64_t u = 0;
+    if (o->kind == CLI_U64) u = strtoull(text, &end, 10);
+    else v = o->kind == CLI_INT ? (double)strtoll(text, &end, 10) : strtod(text, &end);
+    const bool bounded = o->lo != 0 || o->hi != 0;
+    const bool minus = o->kind == CLI_U64 && text[0] == '-';
+    if (end == text || *end || errno || minus || isnan(v) || (o->kind == CLI_INT && (v < INT32_MIN || v > INT32_MAX))) {
+        cli_usage("%s: --%s takes %s, not '%s'", cmd, o->name, o->kind == CLI_FLOAT ? "a number" : "a whole number", text);
+        return false;
+    }
+    if (bounded && (v < o->lo || v > o->hi)) {
+        cli_usage("%s: --%s takes %g to %g, not '%s'", cmd, o->name, o->lo, o->hi, text);
+        return false;
+    }
+    if (o->kind == CLI_U64) *(uint64_t *)o->target = u;
+    else if (o->kind == CLI_INT) *(int32_t *)o->target = (int32_t)v;
+    else *(float *)o->target = (float)v;
+    return true;
+}
+
+static bool set_value(const char *cmd, cli_opt *o, const char *text)
+{
+    o->given = true;
+    if (o->kind == CLI_STR || o->kind == CLI_FILE) {
+        *(const char **)o->target = text;
+        return true;
+    }
+    if (o->kind == CLI_LIST) {
+        cli_list *l = o->target;
+        if (l->n == 64) {
+            cli_usage("%s: --%s is given more than 64 times", cmd, o->name);
+            return false;
+        }
+        l->item[l->n++] = text;
+        return true;
+    }
+    return set_number(cmd, o, text);
+}
+
+static cli_opt *find(cli_opt *opts, const char *name, size_t n, char letter)
+{
+    for (cli_opt *o = opts; o->kind; o++) {
+        if (o->kind == CLI_FILE || o->kind == CLI_HEAD) continue;
+        if (letter ? o->letter == letter : (strlen(o->name) == n && !memcmp(o->name, name, n))) return o;
+    }
+    return NULL;
+}
+
+/* A positional argument goes to the first CLI_FILE that has none yet. */
+static bool set_positional(const char *cmd, cli_opt *opts, const char *text)
+{
+    for (cli_opt *o = opts; o->kind; o++)
+        if (o->kind == CLI_FILE && !o->given) return set_value(cmd, o, text);
+    cli_usage("%s: one argument too many: '%s'", cmd, text);
+    return false;
+}
+
+int cli_parse(int argc, char **argv, const char *usage, const char *about, cli_opt *opts)
+{
+    const char *cmd = argv[0];
+    bool only_files = false;
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i], *value = NULL;
+        cli_opt *o;
+        if (only_files || a[0] != '-' || !a[1]) {
+            if (!set_positional(cmd, opts, a)) return CLI_USAGE;
+            continue;
+        }
+        if (!strcmp(a, "--")) {
+            only_files = true;
+            continue;
+        }
+        if (!strcmp(a, "--help") || !strcmp(a, "-h")) {
+            print_help(usage, about, opts);
+            return CLI_OK;
+        }
+        if (a[1] == '-') {
+            const char *eq = strchr(a, '=');
+            o = find(opts, a + 2, eq ? (size_t)(eq - a - 2) : strlen(a + 2), 0);
+            value = eq ? eq + 1 : NULL;
+        } else {
+            o = find(opts, NULL, 0, a[1]);
+            if (!o && a[2]) o = find(opts, a + 1, strlen(a + 1), 0); /* "-pg" is written so by habit */
+            else value = a[2] ? a + 2 : NULL;
+        }
+        if (!o) return cli_usage("%s: no option '%s'; 'quern %s --help' lists them", cmd, a, cmd);
+        if (o->kind == CLI_FLAG) {
+            if (value) return cli_usage("%s: '%s' takes no value", cmd, a);
+            *(bool *)o->target = o->given = true;
+            continue;
+        }
+        if (!value) {
+            if (i + 1 >= argc || looks_like_option(argv[i + 1])) return cli_usage("%s: '%s' needs a value (%s)", cmd, a, o->arg);
+            value = argv[++i];
+        }
+        if (!set_value(cmd, o, value)) return CLI_USAGE;
+    }
+    return -1;
+}
+
+char *cli_read_all(const char *path, size_t *n)
+{
+    const bool is_stdin = !strcmp(path, "-");
+    FILE *f = is_stdin ? stdin : fopen(path, "rb");
+    char *buf = NULL;
+    size_t cap = 0;
+    *n = 0;
+    if (!f) {
+        cli_fault("cannot open %s: %s", path, strerror(errno));
+        return NULL;
+    }
+    for (size_t got = 1; got;) {
+        if (cap - *n < 2) {
+            char *bigger = realloc(buf, cap = cap ? cap * 2 : 65536);
+            if (!bigger) break;
+            buf = bigger;
+        }
+        got = fread(buf + *n, 1, cap - *n - 1, f);
+        *n += got;
+    }
+    const bool bad = ferror(f) || !buf || cap - *n < 1;
+    const int why = errno;
+    if (!is_stdin) fclose(f);
+    if (bad) {
+        cli_fault("cannot read %s: %s", path, strerror(why ? why : ENOMEM));
+        free(buf);
+        return NULL;
+    }
+    buf[*n] = 0;
+    return buf;
+}
+
+bool cli_read_line(FILE *f, char **line, size_t *cap, size_t *n)
+{
+    *n = 0;
+    for (int c; (c = getc(f)) != EOF;) {
+        if (*n + 2 > *cap) {
+            char *bigger = realloc(*line, *cap = *cap ? *cap * 2 : 4096);
+            if (!bigger) return false;
+            *line = bigger;
+        }
+        if (c == '\n') {
+            (*line)[*n] = 0;
+            return true;
+        }
+        (*line)[(*n)++] = (char)c;
+    }
+    if (*n) (*line)[*n] = 0;
+    return *n > 0;
+}
