@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "src/base/mem.h"
 
 #include <stdlib.h>
