@@ -6,18 +6,25 @@
 
 typedef struct qn_pool qn_pool;
 
-/** Start n_threads - 1 workers (the caller is thread 0), with 1 MiB stacks, pinned to distinct CPUs of the affinity mask where there are
- *  enough. @param n_threads 1 .. 512; 0: qn_threads_default(). */
+enum { QN_POOL_MAX = 512 };
+
+/**
+ * Start n_threads - 1 workers; the caller is thread 0. Workers have 1 MiB stacks and all signals blocked. With a thread for each performance
+ * core of the affinity mask they are pinned to one core each, with fewer they are kept to these cores, with more they are not pinned. The
+ * caller's affinity stays as it is.
+ * @param n_threads  1 .. QN_POOL_MAX; 0: qn_threads_default()
+ * @return QN_ERR_ARG outside that range; QN_ERR_NOMEM: no memory, or the system refused a thread
+ */
 qn_status qn_pool_open(qn_pool **out, int32_t n_threads, qn_err *err);
-/** Joins the workers. Not while a run is under way. */
+/** Joins the workers. Not while a run is under way. The pointer may hold NULL and is set to NULL. */
 void qn_pool_close(qn_pool **pool);
 int32_t qn_pool_n_threads(const qn_pool *pool);
 
 typedef void (*qn_pool_fn)(void *arg, int32_t i_thread, int32_t n_threads);
-/** Run fn once on every thread, the calling one included, and return when all have finished. Workers spin a few microseconds for the
- *  next run, then sleep. */
+/** Run fn once on every thread, the calling one included, and return when all have finished. One run at a time, not from inside a run.
+ *  Workers spin for the next run (100 us, not at all with more threads than CPUs), then sleep. */
 void qn_pool_run(qn_pool *pool, qn_pool_fn fn, void *arg);
-/** Inside a run: wait until every thread of the pool is here. Spins for a bounded time, then sleeps. What was written before it by any
+/** Inside a run: wait until every thread of the pool is here. Spins for 50 us, then sleeps. What was written before it by any
  *  thread is seen after it by all. */
 void qn_pool_barrier(qn_pool *pool, int32_t i_thread);
 
@@ -28,7 +35,7 @@ static inline void qn_split(int64_t n, int32_t i, int32_t n_threads, int64_t *be
     *end = n * (i + 1) / n_threads;
 }
 
-/** Threads to use by default: min(CPUs in the affinity mask, cgroup quota rounded down, physical cores among them), at least 1. */
+/** Threads to use by default: min(CPUs in the affinity mask, cgroup quota rounded down, physical performance cores among them), 1 .. QN_POOL_MAX. */
 int32_t qn_threads_default(void);
 
 /** Seconds on a monotonic clock. */
