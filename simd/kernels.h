@@ -91,8 +91,10 @@ typedef struct qn_matmul_row {
  * Attention of n_q query rows over one KV head. Row i sees absolute positions [first[i], last[i]].
  * Positions are taken in fixed spans of QN_ATTN_SPAN absolute positions (span k is [64k, 64k + 64)), ascending, with online softmax:
  *   s_j = fma-chain over head_dim of q[d] * k[j][d] (d ascending, from +0), then softcap when > 0: s = cap * tanh(s / cap)
- *   m' = max(m, max_j s_j);  c = exp(m - m');  p_j = exp(s_j - m');  l = l * c + tree16(p);  o = o * c;  o[d] = fma(p_j, v[j][d], o[d])
- * (j ascending; masked positions have no part in anything). out[d] = o[d] / l. exp is qn_exp's polynomial.
+ *   m' = max(m, max_j s_j);  c = exp(m - m');  p_j = exp(s_j - m');  l = l * c;  l = l + sum(p);  o = o * c;  o[d] = fma(p_j, v[j][d], o[d])
+ * (j ascending; masked positions have no part in anything, whatever their slots hold; a span without a position is not there).
+ * m starts at -Inf; a NaN is never the larger one. sum(p): lane j mod 16 adds its positions of the span ascending, then halves 8, 4, 2, 1.
+ * A sink comes last: m' = max(m, sink), l and o shrink by c, l = l + exp(sink - m'). out[d] = o[d] / l. exp and tanh: simd/scalar/exp_scalar.c.
  */
 typedef struct qn_attn_args {
     const float *q;                   /* [n_q][head_dim], scaled already; row i at q + i * q_stride */
@@ -108,7 +110,7 @@ typedef struct qn_attn_args {
     int64_t out_stride;
     float *scratch;                   /* [QN_ATTN_SCRATCH] per thread                               */
 } qn_attn_args;
-enum { QN_ATTN_SCRATCH = 64 * 1024 };
+enum { QN_ATTN_SCRATCH = 8 * 1024 };
 
 /* ---- table ---- */
 
@@ -122,9 +124,9 @@ typedef struct qn_kernels {
     /** Quantise one row to A16. n: any; blocks past n are zero-filled up to a multiple of 32. A block with Inf or NaN gets d = s = NaN, q = 0;
      *  amax below 1e-30 gets d = s = 0, q = 0. */
     void (*quantize_a16)(const float *x, int64_t n, int16_t *q, float *d, float *s);
-    /** out = x * (1 / sqrt(mean(x^2) + eps)) * w; w NULL: without. Sum: 16 lanes of fma (i mod 16), then halves 8, 4, 2, 1. out may be x. */
+    /** out = x * (1 / sqrt(mean(x^2) + eps)) * w, each step rounded; w NULL: without. Sum: 16 lanes of fma (i mod 16), then halves 8, 4, 2, 1. out may be x. */
     void (*rms_norm)(const float *x, const float *w, int64_t n, float eps, float *out);
-    /** out = (x - mean) / sqrt(var + eps) * w + b; w, b may be NULL. Same sums. */
+    /** out = (x - mean) * (1 / sqrt(var + eps)) * w + b, each step rounded; w, b may be NULL. Same sums. out may be x. */
     void (*layer_norm)(const float *x, const float *w, const float *b, int64_t n, float eps, float *out);
     void (*add)(const float *a, const float *b, int64_t n, float *out);               /* out may be a or b       */
     void (*scale)(const float *x, float c, int64_t n, float *out);
@@ -136,7 +138,7 @@ typedef struct qn_kernels {
     /** Rotate pairs of one head in place. cos_sin [n_rot / 2][2]. `neox`: pairs (i, i + n_rot/2), else (2i, 2i + 1).
      *  a' = fma(a, c, -(b * s)), b' = fma(a, s, b * c) */
     void (*rope)(float *x, const float *cos_sin, int32_t n_rot, bool neox);
-    /** Softmax in place, max subtracted; sum as in rms_norm. */
+    /** Softmax in place: exp(x - max), times 1 / sum; sum as in rms_norm. */
     void (*softmax)(float *x, int64_t n);
     void (*exp)(const float *x, int64_t n, float *out);
     /** Write one position of K into its block: k_block[d * 16 + slot] = f16(k[d]). */
@@ -154,6 +156,9 @@ typedef struct qn_kernels {
  * @return QN_ERR_ARG: no such level in this build, or this CPU lacks it; the sentence lists those it has
  */
 qn_status qn_kernels_init(qn_kernels *k, const char *level, bool exact, qn_err *err);
+
+/** The row of a format by its name, or NULL when the build has no such format. For init functions: format numbers live in quant/ alone. */
+qn_matmul_row *qn_kernels_row(qn_kernels *k, const char *fmt_name);
 
 /** One level of this build. Needs are QN_CPU_ bits; "scalar" has none. */
 typedef struct qn_isa {

@@ -1,0 +1,63 @@
+/* Attention of query rows over one KV head, as simd/kernels.h defines it. */
+#include "simd/scalar/scalar.h"
+
+#include <math.h>
+
+typedef struct row_state {
+    float m, l;  /* largest score so far; sum of exp(score - m) */
+    float *o;    /* [head_dim_v] */
+} row_state;
+
+static float score(const qn_attn_args *a, const float *q, int32_t pos)
+{
+    const uint16_t *k = a->k_blocks[pos / QN_KV_BLOCK] + pos % QN_KV_BLOCK;
+    float s = 0;
+    for (int32_t d = 0; d < a->head_dim; d++) s = fmaf(q[d], qn_f32_from_f16(k[d * QN_KV_BLOCK]), s);
+    return a->softcap > 0 ? a->softcap * qn_tanh_scalar(s / a->softcap) : s;
+}
+
+/* A new maximum: what was summed before shrinks. */
+static void rescale(row_state *st, float max, int32_t n)
+{
+    const float c = qn_exp_scalar(st->m - max);
+    st->m = max;
+    st->l *= c;
+    for (int32_t d = 0; d < n; d++) st->o[d] *= c;
+}
+
+/* Positions [from, to] of one span. */
+static void span_add(const qn_attn_args *a, const float *q, int32_t from, int32_t to, row_state *st)
+{
+    float s[QN_ATTN_SPAN], lane[QN_KV_BLOCK] = { 0 }, max = st->m;
+    const int32_t base = from / QN_ATTN_SPAN * QN_ATTN_SPAN;
+    for (int32_t p = from; p <= to; p++) {
+        s[p - base] = score(a, q, p);
+        if (s[p - base] > max) max = s[p - base];
+    }
+    rescale(st, max, a->head_dim_v);
+    for (int32_t p = from; p <= to; p++) {
+        const float w = qn_exp_scalar(s[p - base] - max);
+        const uint16_t *v = a->v_blocks[p / QN_KV_BLOCK] + p % QN_KV_BLOCK * a->head_dim_v;
+        lane[p % QN_KV_BLOCK] += w;
+        for (int32_t d = 0; d < a->head_dim_v; d++) st->o[d] = fmaf(w, qn_f32_from_f16(v[d]), st->o[d]);
+    }
+    st->l += qn_tree16_scalar(lane);
+}
+
+void qn_attention_scalar(const qn_attn_args *a)
+{
+    for (int32_t i = 0; i < a->n_q; i++) {
+        row_state st = { -INFINITY, 0, a->out + i * a->out_stride };
+        for (int32_t d = 0; d < a->head_dim_v; d++) st.o[d] = 0;
+        for (int32_t from = a->first[i]; from <= a->last[i];) {
+            const int32_t end = from / QN_ATTN_SPAN * QN_ATTN_SPAN + QN_ATTN_SPAN - 1, to = end < a->last[i] ? end : a->last[i];
+            span_add(a, a->q + i * a->q_stride, from, to, &st);
+            from = to + 1;
+        }
+        if (a->sink) {
+            rescale(&st, a->sink[i] > st.m ? a->sink[i] : st.m, a->head_dim_v);
+            st.l += qn_exp_scalar(a->sink[i] - st.m);
+        }
+        for (int32_t d = 0; d < a->head_dim_v; d++) st.o[d] /= st.l;
+    }
+}

@@ -1,0 +1,52 @@
+/* Products of quantised weights with A16 activations, for any format that can read a block. */
+#include "simd/scalar/scalar.h"
+
+#include <math.h>
+
+static int32_t dot(const int16_t *w, const int16_t *q, int32_t n)
+{
+    int32_t sum = 0; /* at most 32 * 255 * 32767 < 2^31 */
+    for (int32_t i = 0; i < n; i++) sum += w[i] * q[i];
+    return sum;
+}
+
+static float block_add(const qn_block *w, const int16_t *q, float d, float s, float acc)
+{
+    if (w->halves) {
+        acc = fmaf(w->d[0] * d, (float)dot(w->q, q, 16), acc);
+        acc = fmaf(w->d[1] * d, (float)dot(w->q + 16, q + 16, 16), acc);
+    } else {
+        acc = fmaf(w->d[0] * d, (float)dot(w->q, q, 32), acc);
+    }
+    return w->min ? fmaf(w->m, s, acc) : acc;
+}
+
+void qn_matmul_a16_scalar(const qn_matmul_args *a, qn_block_fn read)
+{
+    const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, d_stride = a->act.q_stride / QN_ACT_BLOCK;
+    for (int64_t row = 0; row < a->n_rows; row++) {
+        const uint8_t *panel = a->w + (size_t)(row / QN_PANEL) * a->panel_bytes;
+        for (int32_t t = 0; t < a->n_tokens; t++) a->out[t * a->out_stride + row] = 0;
+        for (int64_t b = 0; b < n_blocks; b++) {
+            qn_block w;
+            read(panel, (int32_t)(row % QN_PANEL), b, &w);
+            for (int32_t t = 0; t < a->n_tokens; t++) {
+                float *acc = &a->out[t * a->out_stride + row];
+                const int64_t i = t * d_stride + b;
+                *acc = block_add(&w, a->act.q + t * a->act.q_stride + b * QN_ACT_BLOCK, a->act.d[i], a->act.s[i], *acc);
+            }
+        }
+    }
+}
+
+void qn_unpack_a16_scalar(const uint8_t *panel, int32_t r, int64_t n_cols, float *out, qn_block_fn read)
+{
+    for (int64_t b = 0; b < n_cols / QN_ACT_BLOCK; b++) {
+        qn_block w;
+        read(panel, r, b, &w);
+        for (int32_t i = 0; i < QN_ACT_BLOCK; i++) {
+            const float v = w.d[i / 16] * (float)w.q[i];
+            out[b * QN_ACT_BLOCK + i] = w.min ? v + w.m : v;
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/* F32, F16 and BF16 in panels: column after column, 16 rows side by side. acc = fma(w, x, acc), columns ascending. */
+#include "simd/scalar/scalar.h"
+
+#include <math.h>
+#include <string.h>
+
+static size_t panel_bytes(const qn_fmt *fmt, int64_t n_cols)
+{
+    return ((size_t)n_cols * QN_PANEL * (size_t)fmt->bytes + 63) / 64 * 64;
+}
+
+static void pack(const qn_fmt *fmt, const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, uint8_t *panel)
+{
+    const size_t size = (size_t)fmt->bytes;
+    memset(panel, 0, panel_bytes(fmt, n_cols));
+    for (int64_t r = 0; r < n_rows; r++) {
+        const uint8_t *row = rows + (size_t)r * row_bytes;
+        for (int64_t c = 0; c < n_cols; c++) memcpy(panel + (size_t)(c * QN_PANEL + r) * size, row + (size_t)c * size, size);
+    }
+}
+
+static void unpack_row(const qn_fmt *fmt, const uint8_t *panel, int32_t r, int64_t n_cols, float *out)
+{
+    const size_t size = (size_t)fmt->bytes;
+    for (int64_t c = 0; c < n_cols; c++) fmt->decode(panel + (size_t)(c * QN_PANEL + r) * size, 1, out + c);
+}
+
+static void run(const qn_matmul_args *a)
+{
+    const size_t size = (size_t)a->fmt->bytes;
+    for (int64_t row = 0; row < a->n_rows; row++) {
+        const uint8_t *w = a->w + (size_t)(row / QN_PANEL) * a->panel_bytes + (size_t)(row % QN_PANEL) * size;
+        for (int32_t t = 0; t < a->n_tokens; t++) a->out[t * a->out_stride + row] = 0;
+        for (int64_t c = 0; c < a->n_cols; c++) {
+            float v;
+            a->fmt->decode(w + (size_t)c * QN_PANEL * size, 1, &v);
+            for (int32_t t = 0; t < a->n_tokens; t++) {
+                float *acc = &a->out[t * a->out_stride + row];
+                *acc = fmaf(v, a->act.x[t * a->act.x_stride + c], *acc);
+            }
+        }
+    }
+}
+
+void qn_rows_init_float_scalar(qn_kernels *k)
+{
+    static const char *const names[] = { "F32", "F16", "BF16" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        qn_row_set_scalar(k, names[i], &(qn_matmul_row){ "scalar", QN_ACT_F32, true, panel_bytes, pack, unpack_row, run });
+}

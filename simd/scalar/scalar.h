@@ -1,0 +1,80 @@
+/* Shared by the scalar kernels. Plain C that says what every other level must give, bit for bit. */
+#ifndef QN_SIMD_SCALAR_H
+#define QN_SIMD_SCALAR_H
+
+#include "simd/panel.h"
+#include "src/base/half.h"
+
+/* ---- quantised weights: one block of 32 of one row, as numbers ---- */
+
+typedef struct qn_block {
+    int16_t q[32];
+    float d[2];      /* scale of each half of 16                                   */
+    float m;         /* added to every weight                                      */
+    bool halves;     /* d[0] and d[1] are two scales: two sums, else one sum of 32 */
+    bool min;        /* m has a part                                               */
+} qn_block;
+
+/** Block b (of 32 weights) of row r. */
+typedef void (*qn_block_fn)(const uint8_t *panel, int32_t r, int64_t b, qn_block *out);
+
+void qn_matmul_a16_scalar(const qn_matmul_args *a, qn_block_fn read);
+void qn_unpack_a16_scalar(const uint8_t *panel, int32_t r, int64_t n_cols, float *out, qn_block_fn read);
+
+/* ---- codes in lines and planes (simd/panel.h) ---- */
+
+/** Low 4 bits of 32 codes into lane r of 4 lines. */
+void qn_nibbles_put(const uint8_t *code, int32_t r, qn_line *q);
+void qn_nibbles_get(const qn_line *q, int32_t r, uint8_t *code);
+/** Plane of one bit a weight: bits[i] is 0 or 1. */
+void qn_plane1_put(const uint8_t *bits, int32_t r, uint32_t *h);
+uint32_t qn_plane1_get(const uint32_t *h, int32_t r, int32_t i);
+/** The bits 4.. of the 5-bit codes of a Q5_0 or Q5_1 block: bit i of qh belongs to weight i. */
+void qn_codes5(const uint8_t *qh, const uint8_t *qs, uint8_t *code);
+/** Codes of a block of 32 whose byte i holds weights i (low) and i + 16 (high). */
+void qn_codes4(const uint8_t *qs, uint8_t *code);
+
+/** Scale j and minimum j of the 12 bytes that Q4_K and Q5_K share: 8 pairs of 6 bits. */
+void qn_scale_min_k4(const uint8_t *scales, int32_t j, uint8_t *sc, uint8_t *mn);
+
+/* ---- elementary functions: each step is an IEEE operation or an fmaf ---- */
+
+float qn_exp_scalar(float x);
+float qn_tanh_scalar(float x);
+/** Sum of 16 lanes: halves 8, 4, 2, 1. */
+float qn_tree16_scalar(const float *lane);
+
+/* ---- rows of the table ---- */
+
+void qn_rows_init_q4_0_scalar(qn_kernels *k);
+void qn_rows_init_q4_1_scalar(qn_kernels *k);
+void qn_rows_init_q5_0_scalar(qn_kernels *k);
+void qn_rows_init_q5_1_scalar(qn_kernels *k);
+void qn_rows_init_q8_0_scalar(qn_kernels *k);
+void qn_rows_init_q4_k_scalar(qn_kernels *k);
+void qn_rows_init_q5_k_scalar(qn_kernels *k);
+void qn_rows_init_q6_k_scalar(qn_kernels *k);
+void qn_rows_init_float_scalar(qn_kernels *k);
+void qn_rows_init_fallback_scalar(qn_kernels *k);
+
+/** Put a row into the table; nothing where the build lacks the format. */
+void qn_row_set_scalar(qn_kernels *k, const char *fmt_name, const qn_matmul_row *row);
+
+void qn_quantize_a16_scalar(const float *x, int64_t n, int16_t *q, float *d, float *s);
+void qn_rms_norm_scalar(const float *x, const float *w, int64_t n, float eps, float *out);
+void qn_layer_norm_scalar(const float *x, const float *w, const float *b, int64_t n, float eps, float *out);
+void qn_add_scalar(const float *a, const float *b, int64_t n, float *out);
+void qn_scale_scalar(const float *x, float c, int64_t n, float *out);
+void qn_swiglu_scalar(const float *gate, const float *up, int64_t n, float *out);
+void qn_geglu_scalar(const float *gate, const float *up, int64_t n, float *out);
+void qn_silu_array_scalar(const float *x, int64_t n, float *out);
+void qn_gelu_array_scalar(const float *x, int64_t n, float *out);
+void qn_exp_array_scalar(const float *x, int64_t n, float *out);
+void qn_rope_scalar(float *x, const float *cos_sin, int32_t n_rot, bool neox);
+void qn_softmax_scalar(float *x, int64_t n);
+void qn_store_k_scalar(const float *k, int32_t head_dim, int32_t slot, uint16_t *k_block);
+void qn_store_v_scalar(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block);
+void qn_attention_scalar(const qn_attn_args *a);
+int64_t qn_argmax_scalar(const float *x, int64_t n);
+
+#endif
