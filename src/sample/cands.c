@@ -33,19 +33,19 @@ void qn_cands_close(qn_cands *c)
 qn_status qn_cands_begin(qn_cands *c, const float *logits, qn_err *err)
 {
     /* As integers of the same order, so that one pass that compilers vectorise finds the extremes and any NaN beyond the infinities. */
-    uint32_t lo = UINT32_MAX, hi = 0;
+    int32_t lo = INT32_MAX, hi = INT32_MIN;
     for (int32_t i = 0; i < c->n_vocab; i++) {
-        const uint32_t k = qn_sort_key(logits[i]);
+        const int32_t k = qn_float_rank(logits[i]);
         lo = k < lo ? k : lo;
         hi = k > hi ? k : hi;
     }
-    if (lo < qn_sort_key(-INFINITY) || hi > qn_sort_key(INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "the logits hold NaN");
-    if (hi == qn_sort_key(INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "the logits hold +infinity");
-    if (hi == qn_sort_key(-INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "every logit is -infinity");
+    if (lo < qn_float_rank(-INFINITY) || hi > qn_float_rank(INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "the logits hold NaN");
+    if (hi == qn_float_rank(INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "the logits hold +infinity");
+    if (hi == qn_float_rank(-INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "every logit is -infinity");
     c->logit = logits;
     c->id = NULL;
     c->n = c->n_vocab;
-    if (lo == qn_sort_key(-INFINITY)) qn_cands_drop_banned(c);
+    if (lo == qn_float_rank(-INFINITY)) qn_cands_drop_banned(c);
     return QN_OK;
 }
 
@@ -56,26 +56,28 @@ float *qn_cands_edit(qn_cands *c)
     return c->own_logit;
 }
 
-int32_t qn_cands_argmax(const qn_cands *c)
+static int32_t highest_rank(const qn_cands *c)
 {
-    uint32_t hi = 0;
+    int32_t hi = INT32_MIN;
     for (int32_t i = 0; i < c->n; i++) {
-        const uint32_t k = qn_sort_key(c->logit[i]);
+        const int32_t k = qn_float_rank(c->logit[i]);
         hi = k > hi ? k : hi;
     }
+    return hi;
+}
+
+int32_t qn_cands_argmax(const qn_cands *c)
+{
+    const int32_t hi = highest_rank(c);
     int32_t i = 0;
-    while (i < c->n - 1 && qn_sort_key(c->logit[i]) != hi) i++;
+    while (i < c->n - 1 && qn_float_rank(c->logit[i]) != hi) i++;
     return qn_cands_id(c, i);
 }
 
 float qn_cands_max(const qn_cands *c)
 {
-    uint32_t hi = 0;
-    for (int32_t i = 0; i < c->n; i++) {
-        const uint32_t k = qn_sort_key(c->logit[i]);
-        hi = k > hi ? k : hi;
-    }
-    hi = hi & 0x80000000u ? hi & 0x7fffffffu : ~hi;
+    int32_t hi = highest_rank(c);
+    hi ^= (int32_t)((uint32_t)(hi >> 31) >> 1);
     float x;
     memcpy(&x, &hi, 4);
     return x;

@@ -72,13 +72,19 @@ void qn_cands_keep_highest(qn_cands *c, int32_t k);
  */
 void qn_cands_select(qn_cands *c, const double *weight, double target);
 
-/** Floats as integers of the same order; -0 equals 0. */
-static inline uint32_t qn_sort_key(float x)
+/** Floats as integers of the same order; -0 equals 0, NaN is beyond the infinities. Signed: what SSE2 can compare. */
+static inline int32_t qn_float_rank(float x)
 {
     const float y = x + 0.0f;
-    uint32_t u;
-    memcpy(&u, &y, 4);
-    return u & 0x80000000u ? ~u : u | 0x80000000u;
+    int32_t i;
+    memcpy(&i, &y, 4);
+    return i ^ (int32_t)((uint32_t)(i >> 31) >> 1);
+}
+
+/** The same order, unsigned. */
+static inline uint32_t qn_sort_key(float x)
+{
+    return (uint32_t)qn_float_rank(x) ^ 0x80000000u;
 }
 
 #endif

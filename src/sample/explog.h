@@ -19,13 +19,20 @@ static inline double qn_exp2_int(int64_t k)
     return x;
 }
 
-/** e^x for x <= 709; 0 below -708. Relative error under 4e-16: 2^k times the Taylor series of the rest, |rest| <= ln2 / 2. */
+/**
+ * e^x for x <= 709; 0 below -708. Relative error under 4e-16: 2^k times the Taylor series of the rest, |rest| <= ln2 / 2. No branch and
+ * no call, so that loops over it are vectorised: adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits.
+ */
 static inline double qn_exp(double x)
 {
-    if (!(x > -708)) return 0;
-    const double y = x * QN_LOG2_E;
-    const int64_t k = (int64_t)(y + (y < 0 ? -0.5 : 0.5));
-    const double r = (x - (double)k * QN_LN2_HI) - (double)k * QN_LN2_LO;
+    const double held = x > -708 ? x : -708, shift = 6755399441055744.0;
+    const double y = held * QN_LOG2_E + shift, k = y - shift;
+    uint64_t bits;
+    memcpy(&bits, &y, 8);
+    bits = (bits + 1023) << 52;
+    double scale;
+    memcpy(&scale, &bits, 8);
+    const double r = (held - k * QN_LN2_HI) - k * QN_LN2_LO;
     double s = 1.0 / 6227020800; /* 1/13!; the first term left out is below 5e-18 */
     s = s * r + 1.0 / 479001600;
     s = s * r + 1.0 / 39916800;
@@ -40,7 +47,7 @@ static inline double qn_exp(double x)
     s = s * r + 0.5;
     s = s * r + 1;
     s = s * r + 1;
-    return s * qn_exp2_int(k);
+    return x > -708 ? s * scale : 0;
 }
 
 /** Natural logarithm of a positive, normal x. With m = x / 2^k in [0.7, 1.42): log m = 2 artanh((m - 1) / (m + 1)). */
