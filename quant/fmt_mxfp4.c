@@ -1,0 +1,39 @@
+/* MXFP4 (OCP microscaling): 32 4-bit floats, one power of two. 17 bytes, 4.25 bits per weight.
+ *    0       1                                       17
+ *    | e: u8 | q[0] q[1] ... q[15]: two nibbles each |
+ *    low nibble of q[j]: weight j, high nibble: weight j + 16.
+ *    w = 2^(e - 127) * fp4(nibble), taken as 2^(e - 128) * (2 * fp4)
+ */
+#include "quant/quant.h"
+
+#include "quant/fp4.h"
+#include "src/base/half.h"
+
+enum { N = 32, BYTES = 17 };
+
+typedef struct block {
+    uint8_t e;
+    uint8_t q[16];
+} block;
+_Static_assert(sizeof(block) == BYTES, "a MXFP4 block as it is in files");
+
+/* 2^(e - 128); the first two are subnormal. */
+static float half_scale(uint8_t e)
+{
+    return qn_f32_from_bits(e < 2 ? (uint32_t)0x200000 << e : (uint32_t)(e - 1) << 23);
+}
+
+static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
+{
+    const block *b = (const block *)blocks;
+    for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
+        const float d = half_scale(b->e);
+        for (int j = 0; j < 16; j++) {
+            out[j] = d * qn_fp4_doubled(b->q[j]);
+            out[j + 16] = d * qn_fp4_doubled(b->q[j] >> 4);
+        }
+    }
+}
+
+extern const qn_fmt qn_fmt_mxfp4;
+const qn_fmt qn_fmt_mxfp4 = { 39, "MXFP4", N, BYTES, decode };

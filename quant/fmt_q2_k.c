@@ -1,0 +1,37 @@
+/* Q2_K: 256 weights in 16 sub-blocks of 16, each with a 4-bit scale and a 4-bit minimum.
+ *    84 bytes, 2.625 bits per weight.
+ *    0                         16                   80       82          84
+ *    | s[0] s[1] ... s[15]: u8 | q[0] ... q[63]: u8 | d: f16 | dmin: f16 |
+ *    s[k]: low nibble the scale, high nibble the minimum of sub-block k = i / 16.
+ *    weight i = 128 h + 32 p + l: bits 2p, 2p + 1 of q[32 h + l].    w = (d * scale) * q2 - (dmin * min)
+ */
+#include "quant/quant.h"
+
+#include "src/base/half.h"
+
+enum { N = 256, BYTES = 84 };
+
+typedef struct block {
+    uint8_t s[16];
+    uint8_t q[64];
+    uint8_t d[2];
+    uint8_t dmin[2];
+} block;
+_Static_assert(sizeof(block) == BYTES, "a Q2_K block as it is in files");
+
+static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
+{
+    const block *b = (const block *)blocks;
+    for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
+        const float d = qn_f32_from_f16(qn_load_u16(b->d));
+        const float dmin = qn_f32_from_f16(qn_load_u16(b->dmin));
+        for (int j = 0; j < N; j++) {
+            const int s = b->s[j / 16], q = b->q[j / 128 * 32 + j % 32] >> j / 32 % 4 * 2 & 3;
+            const float scale = d * (float)(s & 15), min = dmin * (float)(s >> 4);
+            out[j] = scale * (float)q - min;
+        }
+    }
+}
+
+extern const qn_fmt qn_fmt_q2_k;
+const qn_fmt qn_fmt_q2_k = { 10, "Q2_K", N, BYTES, decode };

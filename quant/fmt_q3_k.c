@@ -1,0 +1,42 @@
+/* Q3_K: 256 weights in 16 sub-blocks of 16, each with a signed 6-bit scale. 110 bytes, 3.4375 bits per weight.
+ *    0                       32                   96                   108      110
+ *    | qh[0] ... qh[31]: u8  | q[0] ... q[63]: u8 | s[0] ... s[11]: u8 | d: f16 |
+ *    weight i = 128 h + 32 p + l: low bits 2p, 2p + 1 of q[32 h + l]; high bit 4 h + p of qh[l].
+ *    scale of sub-block k = i / 16: low nibble of s[k] for k < 8, high nibble of s[k - 8] else;
+ *    above it bits 2 (k / 4), + 1 of s[8 + k % 4].
+ *    w = (d * (scale - 32)) * (q2 - (high ? 0 : 4))
+ */
+#include "quant/quant.h"
+
+#include "src/base/half.h"
+
+enum { N = 256, BYTES = 110 };
+
+typedef struct block {
+    uint8_t qh[32];
+    uint8_t q[64];
+    uint8_t s[12];
+    uint8_t d[2];
+} block;
+_Static_assert(sizeof(block) == BYTES, "a Q3_K block as it is in files");
+
+static int sub_scale(const block *b, int k)
+{
+    const int low = k < 8 ? b->s[k] & 15 : b->s[k - 8] >> 4;
+    return low | (b->s[8 + k % 4] >> k / 4 * 2 & 3) << 4;
+}
+
+static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
+{
+    const block *b = (const block *)blocks;
+    for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
+        const float d = qn_f32_from_f16(qn_load_u16(b->d));
+        for (int j = 0; j < N; j++) {
+            const int high = b->qh[j % 32] >> j / 32 & 1, low = b->q[j / 128 * 32 + j % 32] >> j / 32 % 4 * 2 & 3;
+            out[j] = d * (float)(sub_scale(b, j / 16) - 32) * (float)(low - (high ? 0 : 4));
+        }
+    }
+}
+
+extern const qn_fmt qn_fmt_q3_k;
+const qn_fmt qn_fmt_q3_k = { 11, "Q3_K", N, BYTES, decode };

@@ -1,0 +1,33 @@
+/* Q4_1: 32 weights, a scale and a minimum. 20 bytes, 5 bits per weight.
+ *    0        2        4                                       20
+ *    | d: f16 | m: f16 | q[0] q[1] ... q[15]: two nibbles each |
+ *    low nibble of q[j]: weight j, high nibble: weight j + 16.    w = d * nibble + m
+ */
+#include "quant/quant.h"
+
+#include "src/base/half.h"
+
+enum { N = 32, BYTES = 20 };
+
+typedef struct block {
+    uint8_t d[2];
+    uint8_t m[2];
+    uint8_t q[16];
+} block;
+_Static_assert(sizeof(block) == BYTES, "a Q4_1 block as it is in files");
+
+static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
+{
+    const block *b = (const block *)blocks;
+    for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
+        const float d = qn_f32_from_f16(qn_load_u16(b->d));
+        const float m = qn_f32_from_f16(qn_load_u16(b->m));
+        for (int j = 0; j < 16; j++) {
+            out[j] = d * (float)(b->q[j] & 15) + m;
+            out[j + 16] = d * (float)(b->q[j] >> 4) + m;
+        }
+    }
+}
+
+extern const qn_fmt qn_fmt_q4_1;
+const qn_fmt qn_fmt_q4_1 = { 3, "Q4_1", N, BYTES, decode };

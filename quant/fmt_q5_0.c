@@ -1,0 +1,34 @@
+/* Q5_0: 32 weights, one scale. 22 bytes, 5.5 bits per weight.
+ *    0        2         6                                       22
+ *    | d: f16 | qh: u32 | q[0] q[1] ... q[15]: two nibbles each |
+ *    low nibble of q[j]: weight j, high nibble: weight j + 16; bit i of qh: bit 4 of weight i.    w = d * (q5 - 16)
+ */
+#include "quant/quant.h"
+
+#include "src/base/half.h"
+
+enum { N = 32, BYTES = 22 };
+
+typedef struct block {
+    uint8_t d[2];
+    uint8_t qh[4];
+    uint8_t q[16];
+} block;
+_Static_assert(sizeof(block) == BYTES, "a Q5_0 block as it is in files");
+
+static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
+{
+    const block *b = (const block *)blocks;
+    for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
+        const float d = qn_f32_from_f16(qn_load_u16(b->d));
+        for (int j = 0; j < 16; j++) {
+            const int lo = (b->q[j] & 15) | (b->qh[j / 8] >> j % 8 & 1) << 4;
+            const int hi = b->q[j] >> 4 | (b->qh[2 + j / 8] >> j % 8 & 1) << 4;
+            out[j] = d * (float)(lo - 16);
+            out[j + 16] = d * (float)(hi - 16);
+        }
+    }
+}
+
+extern const qn_fmt qn_fmt_q5_0;
+const qn_fmt qn_fmt_q5_0 = { 6, "Q5_0", N, BYTES, decode };

@@ -1,0 +1,36 @@
+/* Q6_K: 256 weights in 16 sub-blocks of 16, each with a signed 8-bit scale. 210 bytes, 6.5625 bits per weight.
+ *    0                       128                    192                  208      210
+ *    | ql[0] ... ql[127]: u8 | qh[0] ... qh[63]: u8 | s[0] ... s[15]: i8 | d: f16 |
+ *    weight i = 128 h + 32 p + l: low nibble (p < 2) or high nibble of ql[64 h + 32 (p % 2) + l];
+ *    above it bits 2p, 2p + 1 of qh[32 h + l].
+ *    w = (d * s[i / 16]) * (q6 - 32)
+ */
+#include "quant/quant.h"
+
+#include "src/base/half.h"
+
+enum { N = 256, BYTES = 210 };
+
+typedef struct block {
+    uint8_t ql[128];
+    uint8_t qh[64];
+    int8_t s[16];
+    uint8_t d[2];
+} block;
+_Static_assert(sizeof(block) == BYTES, "a Q6_K block as it is in files");
+
+static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
+{
+    const block *b = (const block *)blocks;
+    for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
+        const float d = qn_f32_from_f16(qn_load_u16(b->d));
+        for (int j = 0; j < N; j++) {
+            const int h = j / 128, p = j / 32 % 4, l = j % 32;
+            const int low = b->ql[64 * h + 32 * (p % 2) + l] >> p / 2 * 4 & 15, high = b->qh[32 * h + l] >> 2 * p & 3;
+            out[j] = d * (float)b->s[j / 16] * (float)((low | high << 4) - 32);
+        }
+    }
+}
+
+extern const qn_fmt qn_fmt_q6_k;
+const qn_fmt qn_fmt_q6_k = { 14, "Q6_K", N, BYTES, decode };
