@@ -39,7 +39,7 @@ static qn_status let_out(qn_textout *t, size_t n, bool at_end, qn_str *text, qn_
     const uint8_t *p = (const uint8_t *)t->held.ptr;
     size_t i = 0;
     t->text.len = 0;
-    while (i < n) {
+    while (i < n && !t->held.failed) { /* bytes that could not be held are not there */
         const int len = char_at(p + i, n - i);
         if (len == 0 && !at_end) break;
         if (len > 0) qn_buf_add(&t->text, p + i, (size_t)len);

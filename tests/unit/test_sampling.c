@@ -1,6 +1,7 @@
 /* The sampler chain against distributions computed apart from it, draws against probabilities, and every option's off value. */
 #include "src/sample/explog.h"
 #include "src/sample/sampler.h"
+#include "tests/common/fault.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -556,6 +557,36 @@ static void test_bad_ids_are_not_accepted(void **state)
     qn_sampler_close(&s);
 }
 
+/* Each allocation fails in turn: a status, nothing leaked, and a sampler that is open goes on once there is memory again. */
+static void test_allocation_faults(void **state)
+{
+    (void)state;
+    const qn_logit_bias bias = { 2, 1 };
+    const qn_sample_opts o = { .size = sizeof o, .temperature = 1, .repeat_penalty = 1.5f, .penalty_last_n = 500, .dry_multiplier = 1,
+                               .dry_last_n = -1, .bias = &bias, .n_bias = 1 };
+    float x[N] = { 0 };
+    long n = 1;
+    for (bool failed = true; failed; n++) {
+        qn_sampler *s = NULL;
+        int32_t token;
+        test_fail_alloc_at(n);
+        qn_status status = qn_sampler_open_vocab(&s, &small, &o, NULL);
+        for (int i = 0; status == QN_OK && i < 100; i++) {
+            qn_sampler_accept(s, i % N);
+            status = qn_sampler_pick(s, x, &token, NULL);
+        }
+        failed = test_alloc_has_failed();
+        test_fail_alloc_at(0);
+        assert_int_equal(status, failed ? QN_ERR_NOMEM : QN_OK);
+        if (s) {
+            qn_sampler_reset(s);
+            pick(s, x);
+        }
+        qn_sampler_close(&s);
+    }
+    assert_true(n > 12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -576,6 +607,7 @@ int main(void)
         cmocka_unit_test(test_mirostat_reaches_its_target),
         cmocka_unit_test(test_long_history),
         cmocka_unit_test(test_bad_ids_are_not_accepted),
+        cmocka_unit_test(test_allocation_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The hold-back buffer: whatever way the bytes are cut, the text, the stop string and the moment it is known are the same. */
 #include "src/run/textout.h"
+#include "tests/common/fault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -191,6 +192,28 @@ static void test_refuses_empty_stop(void **state)
     qn_textout_close(&t);
 }
 
+static void test_allocation_faults(void **state)
+{
+    (void)state;
+    static const char *const stops[] = { "stop", "halt" };
+    long n = 1;
+    for (bool failed = true; failed; n++) {
+        qn_textout t;
+        qn_str text;
+        test_fail_alloc_at(n);
+        qn_status status = qn_textout_open(&t, stops, 2, NULL);
+        if (status == QN_OK) {
+            for (int i = 0; status == QN_OK && i < 100; i++) status = qn_textout_put(&t, "some words sto", 14, &text, NULL);
+            if (status == QN_OK) status = qn_textout_end(&t, &text, NULL);
+            qn_textout_close(&t);
+        }
+        failed = test_alloc_has_failed();
+        test_fail_alloc_at(0);
+        assert_int_equal(status, failed ? QN_ERR_NOMEM : QN_OK);
+    }
+    assert_true(n > 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +222,7 @@ int main(void)
         cmocka_unit_test(test_stops_at_once),
         cmocka_unit_test(test_against_search),
         cmocka_unit_test(test_refuses_empty_stop),
+        cmocka_unit_test(test_allocation_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
