@@ -1,7 +1,23 @@
-#include "simd/kernels.h"
+#include "simd/avx2/avx2.h"
 
 void qn_init_avx2(qn_kernels *k);
+
 void qn_init_avx2(qn_kernels *k)
 {
-    (void)k;
+    k->quantize_a16 = qn_quantize_a16_avx2;
+    k->rms_norm = qn_rms_norm_avx2;
+    k->layer_norm = qn_layer_norm_avx2;
+    k->softmax = qn_softmax_avx2;
+    k->add = qn_add_avx2;
+    k->scale = qn_scale_avx2;
+    k->swiglu = qn_swiglu_avx2;
+    k->geglu = qn_geglu_avx2;
+    k->silu = qn_silu_array_avx2;
+    k->gelu = qn_gelu_array_avx2;
+    k->exp = qn_exp_array_avx2;
+    k->rope = qn_rope_avx2;
+    k->store_k = qn_store_k_avx2;
+    k->store_v = qn_store_v_avx2;
+    k->argmax = qn_argmax_avx2;
+    k->attention = qn_attention_avx2;
 }

@@ -1,0 +1,178 @@
+/* Attention: scalar against double precision, every level against scalar bit for bit, rows alone or together, garbage where nobody may look. */
+#include "kernel_test.h"
+
+typedef struct problem {
+    int32_t n_pos, dim, dim_v, n_q;
+    const uint16_t **k, **v;    /* blocks; NULL where no row looks */
+    guarded *blocks;
+    int32_t n_blocks;
+    float *q, *sink;
+    int32_t *first, *last;
+    float softcap;
+    guarded scratch;
+} problem;
+
+static uint16_t *block_new(problem *p, int32_t b, int32_t dim, bool is_k, uint64_t *rng)
+{
+    guarded g = guard_new((size_t)dim * 32);
+    uint16_t *h = g.ptr;
+    for (int32_t i = 0; i < dim * 16; i++) {
+        const int32_t pos = b * 16 + (is_k ? i % 16 : i / dim);
+        bool seen = false;
+        for (int32_t r = 0; r < p->n_q; r++) seen = seen || (pos >= p->first[r] && pos <= p->last[r]);
+        h[i] = seen ? qn_f16_from_f32(rng_unit(rng)) : (uint16_t)(i % 2 ? 0x7e00 : 0xfc00); /* NaN, -Inf */
+    }
+    p->blocks[p->n_blocks++] = g;
+    return h;
+}
+
+/* Rows see [first, last]: causal (last grows), or in a window, or each its own. */
+typedef enum view { VIEW_CAUSAL, VIEW_WINDOW, VIEW_OWN, VIEW_COUNT } view;
+
+static problem problem_open(int32_t n_q, int32_t n_pos, int32_t dim, int32_t dim_v, view how, uint64_t *rng)
+{
+    problem p = { .n_pos = n_pos, .dim = dim, .dim_v = dim_v, .n_q = n_q };
+    const int32_t n_blocks = (n_pos + 15) / 16;
+    p.q = malloc((size_t)(n_q * dim) * 4);
+    p.sink = malloc((size_t)n_q * 4);
+    p.first = malloc((size_t)n_q * 4);
+    p.last = malloc((size_t)n_q * 4);
+    p.k = calloc((size_t)n_blocks, sizeof *p.k);
+    p.v = calloc((size_t)n_blocks, sizeof *p.v);
+    p.blocks = calloc((size_t)n_blocks * 2, sizeof *p.blocks);
+    p.scratch = guard_new(QN_ATTN_SCRATCH * 4);
+    fill_floats(p.q, n_q * dim, FILL_PLAIN, rng);
+    for (int32_t i = 0; i < n_q * dim; i++) p.q[i] *= 0.3f;
+    fill_floats(p.sink, n_q, FILL_PLAIN, rng);
+    for (int32_t r = 0; r < n_q; r++) {
+        const int32_t causal = n_pos - 1 - (n_q - 1 - r) / 2;
+        p.last[r] = how == VIEW_OWN ? (int32_t)(rng_next(rng) % (uint64_t)n_pos) : causal < 0 ? 0 : causal;
+        p.first[r] = how == VIEW_CAUSAL ? 0 : how == VIEW_WINDOW ? p.last[r] - 20 : (int32_t)(rng_next(rng) % (uint64_t)(p.last[r] + 1));
+        if (p.first[r] < 0) p.first[r] = 0;
+    }
+    for (int32_t b = 0; b < n_blocks; b++) {
+        bool used = false;
+        for (int32_t r = 0; r < n_q; r++) used = used || (p.first[r] / 16 <= b && b <= p.last[r] / 16);
+        if (!used) continue;
+        p.k[b] = block_new(&p, b, dim, true, rng);
+        p.v[b] = block_new(&p, b, dim_v, false, rng);
+    }
+    return p;
+}
+
+static void problem_close(problem *p)
+{
+    for (int32_t i = 0; i < p->n_blocks; i++) guard_free(&p->blocks[i]);
+    guard_free(&p->scratch);
+    free(p->q);
+    free(p->sink);
+    free(p->first);
+    free(p->last);
+    free(p->k);
+    free(p->v);
+    free(p->blocks);
+}
+
+/* Rows [row, end) into out[n_q][dim_v]. */
+static void problem_run(const problem *p, const qn_kernels *k, bool sink, int32_t row, int32_t end, float *out)
+{
+    k->attention(&(qn_attn_args){
+        .q = p->q + row * p->dim, .q_stride = p->dim, .n_q = end - row, .head_dim = p->dim, .head_dim_v = p->dim_v, .first = p->first + row,
+        .last = p->last + row, .k_blocks = p->k, .v_blocks = p->v, .softcap = p->softcap, .sink = sink ? p->sink + row : NULL,
+        .out = out + row * p->dim_v, .out_stride = p->dim_v, .scratch = p->scratch.ptr });
+}
+
+static double score(const problem *p, int32_t r, int32_t pos)
+{
+    double s = 0;
+    for (int32_t d = 0; d < p->dim; d++) s += (double)p->q[r * p->dim + d] * (double)qn_f32_from_f16(p->k[pos / 16][d * 16 + pos % 16]);
+    return p->softcap > 0 ? (double)p->softcap * tanh(s / (double)p->softcap) : s;
+}
+
+/* A score is a sum of dim terms below 1/3, each rounded; an error there is as large, relatively, in its weight. */
+static void compare_double(const problem *p, bool sink, const float *out)
+{
+    const double bound = 2e-6 + p->dim * 4 * 0x1p-24 / 3;
+    double *o = malloc((size_t)p->dim_v * sizeof *o);
+    for (int32_t r = 0; r < p->n_q; r++) {
+        double l = sink ? exp((double)p->sink[r]) : 0;
+        for (int32_t d = 0; d < p->dim_v; d++) o[d] = 0;
+        for (int32_t pos = p->first[r]; pos <= p->last[r]; pos++) {
+            const double w = exp(score(p, r, pos));
+            l += w;
+            for (int32_t d = 0; d < p->dim_v; d++) o[d] += w * (double)qn_f32_from_f16(p->v[pos / 16][pos % 16 * p->dim_v + d]);
+        }
+        for (int32_t d = 0; d < p->dim_v; d++)
+            if (!(fabs((double)out[r * p->dim_v + d] - o[d] / l) <= bound))
+                fail_msg("row %d [%d] is %g, double precision says %g", r, d, (double)out[r * p->dim_v + d], o[d] / l);
+    }
+    free(o);
+}
+
+static void check_problem(const problem *p, const qn_kernels *ref, const qn_kernels *k, bool sink)
+{
+    const int64_t n = p->n_q * p->dim_v;
+    guarded want = guard_new((size_t)n * 4), got = guard_new((size_t)n * 4);
+    problem_run(p, ref, sink, 0, p->n_q, want.ptr);
+    compare_double(p, sink, want.ptr);
+    problem_run(p, k, sink, 0, p->n_q, got.ptr);
+    assert_same((float *)got.ptr, (float *)want.ptr, n, "%s attention: %d rows, %d positions, %d x %d", k->level, p->n_q, p->n_pos, p->dim, p->dim_v);
+    memset(got.ptr, 0xA5, (size_t)n * 4);
+    for (int32_t r = 0, step = 1; r < p->n_q; r += step, step = step % 4 + 1)
+        problem_run(p, k, sink, r, r + step < p->n_q ? r + step : p->n_q, got.ptr);
+    assert_same((float *)got.ptr, (float *)want.ptr, n, "%s attention cut into calls", k->level);
+    guard_free(&want);
+    guard_free(&got);
+}
+
+static void check_level(const qn_kernels *ref, const qn_kernels *k)
+{
+    static const int32_t dims[][2] = { { 8, 8 }, { 24, 40 }, { 64, 64 }, { 128, 104 }, { 256, 256 } };
+    static const int32_t n_rows[] = { 1, 2, 3, 4, 5, 6, 7, 13, 20 };
+    static const int32_t n_pos[] = { 1, 2, 15, 16, 17, 40, 63, 64, 65, 130, 300 };
+    uint64_t rng = 5;
+    for (int32_t i = 0; i < 5 * 9 * 11; i++) {
+        problem p = problem_open(n_rows[i % 9], n_pos[i % 11], dims[i % 5][0], dims[i % 5][1], (view)(i % VIEW_COUNT), &rng);
+        p.softcap = i % 4 == 3 ? 3.0f : 0;
+        check_problem(&p, ref, k, i % 7 == 0);
+        problem_close(&p);
+    }
+}
+
+static void test_attention(void **state)
+{
+    (void)state;
+    each_level(check_level);
+}
+
+/* A NaN in one row's query, or an infinite value seen by one row, stays with that row. */
+static void check_apart(const qn_kernels *ref, const qn_kernels *k)
+{
+    (void)ref;
+    uint64_t rng = 9;
+    problem p = problem_open(6, 100, 64, 64, VIEW_CAUSAL, &rng);
+    float clean[6 * 64], out[6 * 64];
+    problem_run(&p, k, false, 0, 6, clean);
+    uint16_t *v = (uint16_t *)(uintptr_t)p.v[99 / 16];
+    for (int32_t d = 0; d < 64; d++) v[99 % 16 * 64 + d] = 0x7c00; /* position 99: the last two rows alone */
+    p.q[64] = NAN;                                                /* row 1 */
+    problem_run(&p, k, false, 0, 6, out);
+    for (int32_t r = 0; r < 4; r++) {
+        if (r != 1) assert_memory_equal(clean + r * 64, out + r * 64, 64 * 4);
+        else assert_true(out[r * 64] != out[r * 64]);
+    }
+    assert_true(isinf(out[5 * 64]));
+    problem_close(&p);
+}
+
+static void test_rows_apart(void **state)
+{
+    (void)state;
+    each_level(check_apart);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_attention), cmocka_unit_test(test_rows_apart) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
