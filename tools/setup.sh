@@ -68,7 +68,7 @@ room() {
 }
 
 setup_begin() {
-    mkdir -p "$build" 2>/dev/null && : 2>/dev/null >"$log" ||
+    mkdir -p "$build" 2>/dev/null && (: >"$log") 2>/dev/null || # in a subshell: a redirection that fails ends the shell itself
         die "cannot write into $build: is the disk full, or the folder another user's? Make it writable, or clone into a folder of your own"
 }
 
