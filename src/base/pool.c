@@ -17,17 +17,19 @@
 #endif
 
 /*
- * Waiting. A signal is one word: a count that rises by 2, and in bit 0 whether somebody sleeps on it. The waiter spins, then sets the bit with a
- * compare-and-swap and sleeps; the signaller exchanges the word and wakes only if the old one had the bit. One atomic operation a signal,
- * no system call while everybody spins, and no wake-up can be lost.
+ * Waiting. A signal is one word: a count that rises by 2, and in bit 0 whether somebody sleeps on it. The waiter spins, then sets
+ * the bit with a compare-and-swap and sleeps; the signaller exchanges the word and wakes only if the old one had the bit. One
+ * atomic operation a signal, no system call while everybody spins, and no wake-up can be lost.
  *
- * Barrier. Dissemination: in round k thread i signals thread i + 2^k and waits for thread i - 2^k, ceil(log2 n) rounds. Two threads need one
- * round with each reading the other's line, the least there is; at 64 threads it is 6 rounds where one shared counter would be 64 transfers
- * of one line. A partner can be one barrier ahead, never two, so "at least" is the right comparison.
+ * Barrier. Dissemination: in round k thread i signals thread i + 2^k and waits for thread i - 2^k, ceil(log2 n) rounds. Two
+ * threads need one round with each reading the other's line, the least there is; at 64 threads it is 6 rounds where one shared
+ * counter would be 64 transfers of one line. A partner can be one barrier ahead, never two, so "at least" is the right
+ * comparison.
  */
 
-/* How long to spin before sleeping. Waking a sleeper costs 5 to 50 us, so waiting about that long loses at most a factor of two. Between runs
- * the caller samples a token, 50 to 200 us. With more threads than CPUs nobody spins: the one waited for needs the CPU. */
+/* How long to spin before sleeping. Waking a sleeper costs 5 to 50 us, so waiting about that long loses at most a factor of two.
+ * Between runs the caller samples a token, 50 to 200 us. With more threads than CPUs nobody spins: the one waited for needs the
+ * CPU. */
 enum { SPIN_BARRIER_NS = 50 * 1000, SPIN_IDLE_NS = 100 * 1000 };
 
 enum { ASLEEP = 1, STEP = 2, LINE = 128 /* pairs of 64-byte lines are fetched together */, STACK_BYTES = 1 << 20 };
@@ -45,7 +47,7 @@ typedef struct qn_worker {
 } qn_worker;
 
 struct qn_pool {
-    qn_signal go; /* a run, or the end when fn is NULL */
+    qn_signal go;       /* a run, or the end when fn is NULL */
     qn_signal *arrived; /* [n_threads][n_rounds] */
     qn_worker *workers; /* [n_threads]; 0 is the caller */
     qn_pool_fn fn;
@@ -132,7 +134,8 @@ static void signal_wait(qn_pool *p, qn_signal *s, uint32_t count, int64_t spin_n
         if (t >= end) break;
     }
     while (!has_reached(v, count)) {
-        if ((v & ASLEEP) || atomic_compare_exchange_weak_explicit(&s->word, &v, v | ASLEEP, memory_order_acquire, memory_order_acquire))
+        if ((v & ASLEEP) ||
+            atomic_compare_exchange_weak_explicit(&s->word, &v, v | ASLEEP, memory_order_acquire, memory_order_acquire))
             sleep_on(p, &s->word, v | ASLEEP);
         v = atomic_load_explicit(&s->word, memory_order_acquire);
     }
@@ -163,8 +166,8 @@ static void *work(void *arg)
     }
 }
 
-/* The caller's affinity is its own. But should it sit on the CPU of a pinned worker, the two would share that CPU until the scheduler
- * notices, a few milliseconds: it moves over to the free CPU, with its mask put back as it was. */
+/* The caller's affinity is its own. But should it sit on the CPU of a pinned worker, the two would share that CPU until the
+ * scheduler notices, a few milliseconds: it moves over to the free CPU, with its mask put back as it was. */
 static void step_aside(const qn_pool *p)
 {
 #ifdef __linux__
@@ -208,9 +211,9 @@ int32_t qn_pool_n_threads(const qn_pool *pool)
 /* ---- open and close ---- */
 
 /*
- * Which CPUs a worker may run on. A pool with a thread for every performance core pins each worker to its own. A smaller pool keeps its workers
- * to the performance cores and leaves the choice among them to the scheduler: two small pools pinned by the same rule would share the
- * first CPUs while others idle. A pool with more threads than cores is not pinned at all.
+ * Which CPUs a worker may run on. A pool with a thread for every performance core pins each worker to its own. A smaller pool
+ * keeps its workers to the performance cores and leaves the choice among them to the scheduler: two small pools pinned by the
+ * same rule would share the first CPUs while others idle. A pool with more threads than cores is not pinned at all.
  */
 static void place_workers(qn_pool *p, const qn_topology *t)
 {
@@ -250,7 +253,8 @@ static qn_status start_workers(qn_pool *p, qn_err *err)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     if (!e) return QN_OK;
-    return qn_fail(err, QN_ERR_NOMEM, "thread %d of %d could not be started: %s", (int)p->n_started + 1, (int)p->n_threads, strerror(e));
+    return qn_fail(err, QN_ERR_NOMEM, "thread %d of %d could not be started: %s", (int)p->n_started + 1, (int)p->n_threads,
+                   strerror(e));
 }
 
 static void *new_lines(size_t n, size_t size)

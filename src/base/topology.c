@@ -12,8 +12,9 @@
 
 enum { MAX_FILE = 4096, MAX_PATH_BYTES = 4352, MAX_CPUS = 1 << 16 };
 
-/* A core counts as a performance core from this part of the fastest one's figure on. Capacities: little Arm cores have 0.15 to 0.45 of the
- * big ones, middle ones 0.75 and more. Clocks: efficiency cores run at 0.65 to 0.81, favoured cores of one kind differ by up to 0.07. */
+/* A core counts as a performance core from this part of the fastest one's figure on. Capacities: little Arm cores have 0.15 to
+ * 0.45 of the big ones, middle ones 0.75 and more. Clocks: efficiency cores run at 0.65 to 0.81, favoured cores of one kind
+ * differ by up to 0.07. */
 enum { CAPACITY_PERCENT = 60, CLOCK_PERCENT = 85 };
 
 /* Contents of the file `root/dir/name` ([MAX_FILE], cut off there) with a NUL behind; false when it cannot be read. */
@@ -74,8 +75,10 @@ static bool in_mask(const int32_t *mask, int32_t n, int32_t cpu)
     int32_t lo = 0, hi = n;
     while (lo < hi) {
         const int32_t mid = lo + (hi - lo) / 2;
-        if (mask[mid] < cpu) lo = mid + 1;
-        else hi = mid;
+        if (mask[mid] < cpu)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
     return lo < n && mask[lo] == cpu;
 }
@@ -120,10 +123,14 @@ static bool read_core_list(const char *root, const int32_t *mask, int32_t n, int
 static void order_cpus(qn_topology *t, const char *root, const int32_t *mask, int32_t n, int64_t *speed)
 {
     int64_t percent = 0, best = 0;
-    if (read_core_list(root, mask, n, speed)) percent = 100;
-    else if (read_speeds(root, "cpu_capacity", mask, n, speed)) percent = CAPACITY_PERCENT;
-    else if (read_speeds(root, "cpufreq/cpuinfo_max_freq", mask, n, speed)) percent = CLOCK_PERCENT;
-    else memset(speed, 0, (size_t)n * sizeof *speed);
+    if (read_core_list(root, mask, n, speed))
+        percent = 100;
+    else if (read_speeds(root, "cpu_capacity", mask, n, speed))
+        percent = CAPACITY_PERCENT;
+    else if (read_speeds(root, "cpufreq/cpuinfo_max_freq", mask, n, speed))
+        percent = CLOCK_PERCENT;
+    else
+        memset(speed, 0, (size_t)n * sizeof *speed);
     for (int32_t i = 0; i < n; i++)
         if (speed[i] > best) best = speed[i];
     for (int32_t i = 0; i < n; i++) /* from here on: 1 for the leader of a performance core */
@@ -158,8 +165,8 @@ static int32_t read_quota(const char *root, const char *dir)
     return n < 1 ? 1 : n < INT32_MAX ? (int32_t)n : INT32_MAX;
 }
 
-/* The smallest quota of a cgroup and all above it. A container sees its own cgroup as the mount's root while `path` may be the host's name
- * for it: folders that are not there are passed over. */
+/* The smallest quota of a cgroup and all above it. A container sees its own cgroup as the mount's root while `path` may be the
+ * host's name for it: folders that are not there are passed over. */
 static int32_t read_quota_upwards(const char *root, const char *mount, const char *path, size_t path_len)
 {
     char dir[MAX_PATH_BYTES];

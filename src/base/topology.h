@@ -12,8 +12,8 @@ typedef struct qn_topology {
 } qn_topology;
 
 /**
- * Read the machine's description below `root` ("" for the real one): sys/devices/system/cpu, sys/devices/cpu_core, proc/self/cgroup and
- * sys/fs/cgroup. What is missing there counts as: every CPU a core of its own, all equally fast, no quota.
+ * Read the machine's description below `root` ("" for the real one): sys/devices/system/cpu, sys/devices/cpu_core,
+ * proc/self/cgroup and sys/fs/cgroup. What is missing there counts as: every CPU a core of its own, all equally fast, no quota.
  *
  * @param mask  [n_mask] CPU numbers the process may run on, ascending
  * @return QN_OK; QN_ERR_NOMEM; QN_ERR_ARG for an empty mask
@@ -29,8 +29,8 @@ void qn_topology_free(qn_topology *t);
 int32_t qn_topology_threads(const qn_topology *t);
 
 /**
- * The first CPU of a kernel list ("0-3,8,10-11\n") that is at least `from`, or -1. A list that is not well formed is read up to the
- * first wrong byte. `from` at least 0.
+ * The first CPU of a kernel list ("0-3,8,10-11\n") that is at least `from`, or -1. A list that is not well formed is read up to
+ * the first wrong byte. `from` at least 0.
  */
 int32_t qn_cpu_list_next(const char *list, int32_t from);
 

@@ -1,6 +1,7 @@
 /*
  * Every block format decodes to the reference's floats, bit for bit: tests/data/blocks is a part of what QUERN_REFS has in full.
- * A .qblk file: "QBLK", u32 version 1, type, weights of a block, bytes of a block, number of blocks, char[8] name; blocks; floats.
+ * A .qblk file: "QBLK", u32 version 1, type, weights of a block, bytes of a block, number of blocks, char[8] name; blocks;
+ * floats.
  */
 #include "quant/quant.h"
 
@@ -69,7 +70,8 @@ static void check_qblk(const char *path)
         for (uint32_t j = 0; j < q.n_weights; j++) {
             float w;
             memcpy(&w, want + 4 * j, 4);
-            if (memcmp(&w, &out[j], 4)) fail_msg("%s: block %u, weight %u is %a, should be %a", q.name, i, j, (double)out[j], (double)w);
+            if (memcmp(&w, &out[j], 4))
+                fail_msg("%s: block %u, weight %u is %a, should be %a", q.name, i, j, (double)out[j], (double)w);
         }
     }
     fmt->decode(q.blocks, q.n_blocks, all);

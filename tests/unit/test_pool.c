@@ -134,7 +134,8 @@ static void count_barriers(void *arg, int32_t i, int32_t n)
     for (int32_t k = 0; k < r->n_rounds; k++) qn_pool_barrier(r->pool, i);
 }
 
-/* With four times the threads of CPUs a barrier costs context switches and no more: well under a scheduler's time slice per thread. */
+/* With four times the threads of CPUs a barrier costs context switches and no more: well under a scheduler's time slice per
+ * thread. */
 static void test_barrier_cost(void **state)
 {
     (void)state;

@@ -126,8 +126,10 @@ static void test_hybrid_listed(void **state)
     (void)state; /* 6 performance cores with two threads each, 8 efficiency cores */
     for (int i = 0; i < 20; i++) {
         char text[16];
-        if (i < 12) snprintf(text, sizeof text, "%d-%d\n", i & ~1, i | 1);
-        else snprintf(text, sizeof text, "%d\n", i);
+        if (i < 12)
+            snprintf(text, sizeof text, "%d-%d\n", i & ~1, i | 1);
+        else
+            snprintf(text, sizeof text, "%d\n", i);
         put_cpu(i, "topology/core_cpus_list", text);
     }
     put("/sys/devices/cpu_core/cpus", "0-11\n");
@@ -223,7 +225,9 @@ static void test_quota_v1(void **state)
 static void test_quota_nonsense(void **state)
 {
     (void)state;
-    static const char *const texts[] = { "", "\n", "max", "100000", "100000 0", "-5 100000", "100000 -1", "x y", "99999999999999999999 1" };
+    static const char *const texts[] = { "",          "\n",       "max",
+                                         "100000",    "100000 0", "-5 100000",
+                                         "100000 -1", "x y",      "99999999999999999999 1" };
     put("/proc/self/cgroup", "0::/\nnonsense\n:\n::\n0:\n7:cpu\n0::/a");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         put("/sys/fs/cgroup/cpu.max", texts[i]);
@@ -285,22 +289,14 @@ static void test_here(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TREE_TEST(test_bare_tree),
-        TREE_TEST(test_smt_pairs),
-        TREE_TEST(test_interleaved_ids),
-        TREE_TEST(test_hybrid_listed),
-        TREE_TEST(test_hybrid_without_smt),
-        TREE_TEST(test_hybrid_capacity),
-        TREE_TEST(test_favoured_cores),
-        TREE_TEST(test_speed_of_some),
-        TREE_TEST(test_quota_v2),
-        TREE_TEST(test_quota_container_path),
-        TREE_TEST(test_quota_v1),
-        TREE_TEST(test_quota_nonsense),
-        TREE_TEST(test_long_cgroup_path),
-        TREE_TEST(test_bad_mask),
-        cmocka_unit_test(test_cpu_list),
-        cmocka_unit_test(test_here),
+        TREE_TEST(test_bare_tree),          TREE_TEST(test_smt_pairs),
+        TREE_TEST(test_interleaved_ids),    TREE_TEST(test_hybrid_listed),
+        TREE_TEST(test_hybrid_without_smt), TREE_TEST(test_hybrid_capacity),
+        TREE_TEST(test_favoured_cores),     TREE_TEST(test_speed_of_some),
+        TREE_TEST(test_quota_v2),           TREE_TEST(test_quota_container_path),
+        TREE_TEST(test_quota_v1),           TREE_TEST(test_quota_nonsense),
+        TREE_TEST(test_long_cgroup_path),   TREE_TEST(test_bad_mask),
+        cmocka_unit_test(test_cpu_list),    cmocka_unit_test(test_here),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
