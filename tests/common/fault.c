@@ -1,6 +1,7 @@
 #include "tests/common/fault.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -39,10 +40,14 @@ void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t n);
 void *__real_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
+void *__real_aligned_alloc(size_t alignment, size_t n);
+int __real_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
 void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t n);
 void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
+void *__wrap_aligned_alloc(size_t alignment, size_t n);
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
 
 void *__wrap_malloc(size_t n)
 {
@@ -62,4 +67,14 @@ void *__wrap_realloc(void *p, size_t n)
 void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 {
     return must_fail() ? MAP_FAILED : __real_mmap(at, n, prot, flags, fd, offset);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t n)
+{
+    return must_fail() ? NULL : __real_aligned_alloc(alignment, n);
+}
+
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+    return must_fail() ? EAGAIN : __real_pthread_create(id, attr, run, arg);
 }

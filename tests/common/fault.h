@@ -1,6 +1,6 @@
 /*
- * Failing allocations. Every C test is linked so that malloc, calloc, realloc and mmap of the library and of the test itself pass through
- * here (the linker's --wrap); nothing fails until a test asks for it.
+ * Failing allocations. Every C test is linked so that malloc, calloc, realloc, aligned_alloc, mmap and pthread_create of the library and of
+ * the test itself pass through here (the linker's --wrap); nothing fails until a test asks for it.
  *
  *     for (long n = 1;; n++) {
  *         test_fail_alloc_at(n);

@@ -1,5 +1,6 @@
 /* The pool: every thread runs once, the barrier holds, idle threads sleep, failures are statuses. */
 #include "src/base/pool.h"
+#include "tests/common/fault.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -278,6 +279,34 @@ static void test_bad_count(void **state)
     assert_null(p);
 }
 
+/* The n-th allocation or thread fails: a status, nothing left behind, and the next one opens. */
+static void test_failures(void **state)
+{
+    (void)state;
+    for (long n = 1;; n++) {
+        qn_pool *p = NULL;
+        qn_err err;
+        test_fail_alloc_at(n);
+        const qn_status st = qn_pool_open(&p, 5, &err);
+        const bool failed = test_alloc_has_failed();
+        test_fail_alloc_at(0);
+        if (st == QN_OK) { /* only where the affinity list failed, which has a substitute */
+            sums s = { .n = 10 };
+            qn_pool_run(p, add_part, &s);
+            assert_int_equal(s.calls[4], 1);
+            qn_pool_close(&p);
+        } else {
+            assert_true(failed);
+            assert_int_equal(st, QN_ERR_NOMEM);
+            assert_null(p);
+        }
+        if (!failed) {
+            assert_true(n > 8); /* three blocks of memory, lists, four threads */
+            break;
+        }
+    }
+}
+
 /* In a child with little address space left: some of 512 stacks of 1 MiB cannot be mapped. */
 static int open_in_small_space(void)
 {
@@ -320,6 +349,7 @@ int main(void)
         cmocka_unit_test(test_affinity),
         cmocka_unit_test(test_narrow_mask),
         cmocka_unit_test(test_bad_count),
+        cmocka_unit_test(test_failures),
         cmocka_unit_test(test_thread_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
