@@ -1,5 +1,6 @@
-/* Half floats, exhaustively: every half widens to its value, every float beside one or between two of them narrows to the nearest, even on a
- * tie. The reference is arithmetic in double; where the CPU has F16C its answers are compared too, NaN payloads included. */
+/* Half floats, exhaustively: every half widens to its value, every float beside one or between two of them narrows to the
+ * nearest, even on a tie. The reference is arithmetic in double; where the CPU has F16C its answers are compared too, NaN
+ * payloads included. */
 #include "src/base/half.h"
 
 #include <math.h>
@@ -48,8 +49,10 @@ static unsigned nearest(double x)
     if (x >= value(N_FINITE)) return N_FINITE;
     while (hi - lo > 1) {
         const unsigned mid = (lo + hi) / 2;
-        if (value(mid) <= x) lo = mid;
-        else hi = mid;
+        if (value(mid) <= x)
+            lo = mid;
+        else
+            hi = mid;
     }
     const double below = x - value(lo), above = value(hi) - x;
     return below < above || (below == above && lo % 2 == 0) ? lo : hi;
