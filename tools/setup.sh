@@ -36,7 +36,7 @@ die() {
     exit 1
 }
 trap cleanup EXIT
-trap 'exit 130' INT
+trap 'echo >&2; exit 130' INT
 trap 'exit 143' TERM HUP
 
 # Never the caller's stdin: that is the chat's.
