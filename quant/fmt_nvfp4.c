@@ -32,11 +32,12 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 {
     const block *b = (const block *)blocks;
     for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
-        for (int j = 0; j < 32; j++) {
-            const float d = half_scale(b->s[j / 8]);
-            float *w = out + j / 8 * 16 + j % 8;
-            w[0] = d * qn_fp4_doubled(b->q[j]);
-            w[8] = d * qn_fp4_doubled(b->q[j] >> 4);
+        for (int k = 0; k < 4; k++) {
+            const float d = half_scale(b->s[k]);
+            for (int j = 0; j < 8; j++) {
+                out[16 * k + j] = d * qn_fp4_doubled(b->q[8 * k + j]);
+                out[16 * k + j + 8] = d * qn_fp4_doubled(b->q[8 * k + j] >> 4);
+            }
         }
     }
 }

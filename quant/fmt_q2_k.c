@@ -25,10 +25,10 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
         const float d = qn_f32_from_f16(qn_load_u16(b->d));
         const float dmin = qn_f32_from_f16(qn_load_u16(b->dmin));
-        for (int j = 0; j < N; j++) {
-            const int s = b->s[j / 16], q = b->q[j / 128 * 32 + j % 32] >> j / 32 % 4 * 2 & 3;
-            const float scale = d * (float)(s & 15), min = dmin * (float)(s >> 4);
-            out[j] = scale * (float)q - min;
+        for (int k = 0; k < 16; k++) {
+            const float dk = d * (float)(b->s[k] & 15), mk = dmin * (float)(b->s[k] >> 4);
+            const uint8_t *q = b->q + k / 8 * 32 + k % 2 * 16;
+            for (int l = 0; l < 16; l++) out[16 * k + l] = dk * (float)(q[l] >> k / 2 % 4 * 2 & 3) - mk;
         }
     }
 }

@@ -4,7 +4,7 @@
  *    weight i = 128 h + 32 p + l: low bits 2p, 2p + 1 of q[32 h + l]; high bit 4 h + p of qh[l].
  *    scale of sub-block k = i / 16: low nibble of s[k] for k < 8, high nibble of s[k - 8] else;
  *    above it bits 2 (k / 4), + 1 of s[8 + k % 4].
- *    w = (d * (scale - 32)) * (q2 - (high ? 0 : 4))
+ *    w = (d * (scale - 32)) * (q3 - 4)
  */
 #include "quant/quant.h"
 
@@ -31,9 +31,13 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     const block *b = (const block *)blocks;
     for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
         const float d = qn_f32_from_f16(qn_load_u16(b->d));
-        for (int j = 0; j < N; j++) {
-            const int high = b->qh[j % 32] >> j / 32 & 1, low = b->q[j / 128 * 32 + j % 32] >> j / 32 % 4 * 2 & 3;
-            out[j] = d * (float)(sub_scale(b, j / 16) - 32) * (float)(low - (high ? 0 : 4));
+        for (int k = 0; k < 16; k++) {
+            const float dk = d * (float)(sub_scale(b, k) - 32);
+            const uint8_t *q = b->q + k / 8 * 32 + k % 2 * 16, *qh = b->qh + k % 2 * 16;
+            for (int l = 0; l < 16; l++) {
+                const int low = q[l] >> k / 2 % 4 * 2 & 3, high = qh[l] >> k / 2 & 1;
+                out[16 * k + l] = dk * (float)((low | high << 2) - 4);
+            }
         }
     }
 }

@@ -24,10 +24,14 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     const block *b = (const block *)blocks;
     for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
         const float d = qn_f32_from_f16(qn_load_u16(b->d));
-        for (int j = 0; j < N; j++) {
-            const int h = j / 128, p = j / 32 % 4, l = j % 32;
-            const int low = b->ql[64 * h + 32 * (p % 2) + l] >> p / 2 * 4 & 15, high = b->qh[32 * h + l] >> 2 * p & 3;
-            out[j] = d * (float)b->s[j / 16] * (float)((low | high << 4) - 32);
+        for (int k = 0; k < 16; k++) {
+            const int h = k / 8, p = k / 2 % 4;
+            const float dk = d * (float)b->s[k];
+            const uint8_t *ql = b->ql + 64 * h + 32 * (p % 2) + k % 2 * 16, *qh = b->qh + 32 * h + k % 2 * 16;
+            for (int l = 0; l < 16; l++) {
+                const int low = ql[l] >> p / 2 * 4 & 15, high = qh[l] >> 2 * p & 3;
+                out[16 * k + l] = dk * (float)((low | high << 4) - 32);
+            }
         }
     }
 }

@@ -20,10 +20,8 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     const block *b = (const block *)blocks;
     for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
         const float d = qn_f32_from_f16(qn_load_u16(b->d));
-        for (int j = 0; j < N; j++) {
-            const int q = b->q[j / 128 * 32 + j % 32] >> j / 32 % 4 * 2 & 3;
-            out[j] = d * (float)(q - 1);
-        }
+        for (int k = 0; k < 8; k++)
+            for (int l = 0; l < 32; l++) out[32 * k + l] = d * (float)((b->q[k / 4 * 32 + l] >> k % 4 * 2 & 3) - 1);
     }
 }
 
