@@ -34,6 +34,17 @@ QN_INLINE __m256 qn_load8_f16(const uint16_t *h)
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)h));
 }
 
+/** 8 small integers as floats. */
+QN_INLINE __m256 qn_load8_u8(const uint8_t *x)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)x)));
+}
+
+QN_INLINE __m256 qn_load8_i8(const int8_t *x)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)x)));
+}
+
 /** Sum of 16 lanes: halves 8, 4, 2, 1. */
 QN_INLINE float qn_tree16_avx2(__m256 lo, __m256 hi)
 {
@@ -116,5 +127,19 @@ void qn_store_k_avx2(const float *k, int32_t head_dim, int32_t slot, uint16_t *k
 void qn_store_v_avx2(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block);
 int64_t qn_argmax_avx2(const float *x, int64_t n);
 void qn_attention_avx2(const qn_attn_args *a);
+
+/* `run` of a row of the table. */
+void qn_matmul_q4_0_avx2(const qn_matmul_args *a);
+void qn_matmul_q4_1_avx2(const qn_matmul_args *a);
+void qn_matmul_q5_0_avx2(const qn_matmul_args *a);
+void qn_matmul_q5_1_avx2(const qn_matmul_args *a);
+void qn_matmul_q8_0_avx2(const qn_matmul_args *a);
+void qn_matmul_q4_k_avx2(const qn_matmul_args *a);
+void qn_matmul_q5_k_avx2(const qn_matmul_args *a);
+void qn_matmul_q6_k_avx2(const qn_matmul_args *a);
+void qn_matmul_f32_avx2(const qn_matmul_args *a);
+void qn_matmul_f16_avx2(const qn_matmul_args *a);
+void qn_matmul_bf16_avx2(const qn_matmul_args *a);
+void qn_matmul_fallback_avx2(const qn_matmul_args *a);
 
 #endif

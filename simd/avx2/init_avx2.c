@@ -2,8 +2,32 @@
 
 void qn_init_avx2(qn_kernels *k);
 
+/* The panels are scalar's: `run` alone changes. */
+static void row_set(qn_kernels *k, const char *fmt_name, void (*run)(const qn_matmul_args *))
+{
+    qn_matmul_row *row = qn_kernels_row(k, fmt_name);
+    if (!row) return;
+    row->isa = "avx2";
+    row->run = run;
+}
+
 void qn_init_avx2(qn_kernels *k)
 {
+    for (int32_t id = 0; id < QN_MAX_FMT_ID; id++) {
+        k->matmul[id].isa = "avx2";
+        k->matmul[id].run = qn_matmul_fallback_avx2;
+    }
+    row_set(k, "F32", qn_matmul_f32_avx2);
+    row_set(k, "F16", qn_matmul_f16_avx2);
+    row_set(k, "BF16", qn_matmul_bf16_avx2);
+    row_set(k, "Q4_0", qn_matmul_q4_0_avx2);
+    row_set(k, "Q4_1", qn_matmul_q4_1_avx2);
+    row_set(k, "Q5_0", qn_matmul_q5_0_avx2);
+    row_set(k, "Q5_1", qn_matmul_q5_1_avx2);
+    row_set(k, "Q8_0", qn_matmul_q8_0_avx2);
+    row_set(k, "Q4_K", qn_matmul_q4_k_avx2);
+    row_set(k, "Q5_K", qn_matmul_q5_k_avx2);
+    row_set(k, "Q6_K", qn_matmul_q6_k_avx2);
     k->quantize_a16 = qn_quantize_a16_avx2;
     k->rms_norm = qn_rms_norm_avx2;
     k->layer_norm = qn_layer_norm_avx2;

@@ -1,0 +1,237 @@
+/**
+ * Products of quantised panels with A16 activations.
+ *
+ * A format is an a16_format: how to get 16 pairs of int16 weights for 8 rows out of a block of 32, and the block's scales. It is a constant, so that
+ * every function below is compiled for it. Few tokens (gemv) take the pairs straight from the panel; many (gemm) unpack a piece of
+ * the panel to int16 once, into the L1 cache, and multiply it by 6 tokens at a time. Both give the same bits.
+ */
+#ifndef QN_SIMD_MATMUL_A16_AVX2_H
+#define QN_SIMD_MATMUL_A16_AVX2_H
+
+#include "simd/avx2/avx2.h"
+
+enum {
+    GEMV_TOKENS = 4,      /* up to here the panel is read as it is                                            */
+    GEMM_TOKENS = 6,      /* 12 integer sums, 2 weights, 1 activation in 16 registers                         */
+    GEMM_BLOCKS = 16,     /* blocks of a piece: 512 columns, 16 KiB of int16, half of the L1 cache            */
+    PREFETCH_BYTES = 2560 /* ahead of the panel being read: the hardware's own prefetch stops at page borders */
+};
+
+typedef struct a16_format {
+    const void *(*lines)(const uint8_t *panel, int64_t b);                    /* codes of block b              */
+    __m256i (*pair)(const void *lines, int32_t h, int32_t p);                 /* weights 2p, 2p + 1 of rows 8h .. 8h + 7, plus offset */
+    __m256 (*scale)(const uint8_t *panel, int64_t b, int32_t h, int32_t half); /* of the half of 16 weights     */
+    __m256 (*min)(const uint8_t *panel, int64_t b, int32_t h);                /* NULL: none                    */
+    int32_t offset;                                                           /* code - offset is the weight   */
+    int32_t halves;                                                           /* scales in a block: 1 or 2     */
+    int32_t block_bytes;                                                      /* of 16 rows, on average        */
+} a16_format;
+
+/** Codes of a nibble line as pairs: i is 0 .. 3. */
+QN_INLINE __m256i qn_nibble_pair(__m256i line, int32_t i)
+{
+    const __m256i shifted = i ? _mm256_srli_epi16(line, 4 * i) : line;
+    return i == 3 ? shifted : _mm256_and_si256(shifted, _mm256_set1_epi32(0x000f000f));
+}
+
+/** Bits `mask` of pair p (of width `bits`) of a plane, moved to bits 4 and up. */
+QN_INLINE __m256i qn_plane_pair(__m256i plane, int32_t p, int32_t bits)
+{
+    const int32_t by = p * bits - 4;
+    const __m256i shifted = by > 0 ? _mm256_srli_epi16(plane, by) : by < 0 ? _mm256_slli_epi16(plane, -by) : plane;
+    return _mm256_and_si256(shifted, _mm256_set1_epi32(bits == 1 ? 0x00100010 : 0x00300030));
+}
+
+QN_INLINE __m256i qn_line_half(const uint32_t *line, int32_t h)
+{
+    return _mm256_load_si256((const __m256i *)(line + 8 * h));
+}
+
+QN_INLINE __m256i qn_bcast_pair(const int16_t *q)
+{
+    int32_t two;
+    __builtin_memcpy(&two, q, 4);
+    return _mm256_set1_epi32(two);
+}
+
+/* offset * sum(q) of each scale's part of each block: what the codes give too much. */
+QN_INLINE void offset_sums(const qn_matmul_args *a, const a16_format *f, int32_t *out)
+{
+    const int64_t n = a->n_cols / 16;
+    const __m256i c = _mm256_set1_epi16((int16_t)-f->offset);
+    for (int32_t t = 0; t < a->n_tokens; t++) {
+        for (int64_t i = 0; i < n; i++) {
+            const __m256i q = _mm256_loadu_si256((const __m256i *)(a->act.q + t * a->act.q_stride + 16 * i));
+            const __m256i s = _mm256_madd_epi16(q, c);
+            __m128i v = _mm_add_epi32(_mm256_castsi256_si128(s), _mm256_extracti128_si256(s, 1));
+            v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4e));
+            v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0xb1));
+            const int32_t sum = _mm_cvtsi128_si32(v);
+            int32_t *slot = out + (t * n + i) * f->halves / 2;
+            *slot = f->halves == 2 || i % 2 == 0 ? sum : *slot + sum;
+        }
+    }
+}
+
+QN_INLINE void prefetch_block(const uint8_t *at, const int32_t n_bytes)
+{
+    for (int32_t i = 0; i < n_bytes; i += 64) _mm_prefetch((const char *)at + PREFETCH_BYTES + i, _MM_HINT_T0);
+}
+
+/* One panel, T tokens. */
+QN_INLINE void gemv_panel(const qn_matmul_args *a, const a16_format *f, const uint8_t *panel, const int32_t *sums, float *out, int64_t rows, const int32_t T)
+{
+    const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, d_stride = a->act.q_stride / QN_ACT_BLOCK;
+    const int32_t n_pairs = 16 / f->halves;
+    __m256 acc[2 * GEMV_TOKENS];
+    for (int32_t i = 0; i < 2 * T; i++) acc[i] = _mm256_setzero_ps();
+    for (int64_t b = 0; b < n_blocks; b++) {
+        const void *lines = f->lines(panel, b);
+        const int16_t *q = a->act.q + b * QN_ACT_BLOCK;
+        prefetch_block(panel + b * f->block_bytes, f->block_bytes);
+        for (int32_t half = 0; half < f->halves; half++) {
+            __m256i isum[2 * GEMV_TOKENS];
+            for (int32_t t = 0; t < T; t++)
+                isum[2 * t] = isum[2 * t + 1] = f->offset ? _mm256_set1_epi32(sums[(t * n_blocks + b) * f->halves + half]) : _mm256_setzero_si256();
+            for (int32_t p = half * n_pairs; p < (half + 1) * n_pairs; p++) {
+                const __m256i w0 = f->pair(lines, 0, p), w1 = f->pair(lines, 1, p);
+                for (int32_t t = 0; t < T; t++) {
+                    const __m256i x = qn_bcast_pair(q + t * a->act.q_stride + 2 * p);
+                    isum[2 * t] = _mm256_add_epi32(isum[2 * t], _mm256_madd_epi16(w0, x));
+                    isum[2 * t + 1] = _mm256_add_epi32(isum[2 * t + 1], _mm256_madd_epi16(w1, x));
+                }
+            }
+            const __m256 d0 = f->scale(panel, b, 0, half), d1 = f->scale(panel, b, 1, half);
+            for (int32_t t = 0; t < T; t++) {
+                const __m256 d = _mm256_broadcast_ss(a->act.d + t * d_stride + b);
+                acc[2 * t] = _mm256_fmadd_ps(_mm256_mul_ps(d0, d), _mm256_cvtepi32_ps(isum[2 * t]), acc[2 * t]);
+                acc[2 * t + 1] = _mm256_fmadd_ps(_mm256_mul_ps(d1, d), _mm256_cvtepi32_ps(isum[2 * t + 1]), acc[2 * t + 1]);
+            }
+        }
+        if (!f->min) continue;
+        const __m256 m0 = f->min(panel, b, 0), m1 = f->min(panel, b, 1);
+        for (int32_t t = 0; t < T; t++) {
+            const __m256 s = _mm256_broadcast_ss(a->act.s + t * d_stride + b);
+            acc[2 * t] = _mm256_fmadd_ps(m0, s, acc[2 * t]);
+            acc[2 * t + 1] = _mm256_fmadd_ps(m1, s, acc[2 * t + 1]);
+        }
+    }
+    for (int32_t t = 0; t < T; t++) {
+        qn_store8(out + t * a->out_stride, rows, acc[2 * t]);
+        if (rows > 8) qn_store8(out + t * a->out_stride + 8, rows - 8, acc[2 * t + 1]);
+    }
+}
+
+QN_INLINE void gemv(const qn_matmul_args *a, const a16_format *f, const int32_t T)
+{
+    int32_t *sums = (int32_t *)a->scratch;
+    if (f->offset) offset_sums(a, f, sums);
+    for (int64_t i = 0; i < a->n_panels; i++)
+        gemv_panel(a, f, a->w + (size_t)i * a->panel_bytes, sums, a->out + QN_PANEL * i, a->n_rows - QN_PANEL * i, T);
+}
+
+/* A piece of a panel as the inner loop wants it. */
+typedef struct a16_piece {
+    __m256i w[GEMM_BLOCKS][16][2];  /* [block][pair][rows 0-7, 8-15] int16 pairs */
+    __m256 d[GEMM_BLOCKS][2][2];    /* [block][half][rows]                       */
+    __m256 m[GEMM_BLOCKS][2];
+} a16_piece;
+_Static_assert(sizeof(a16_piece) + 32 <= QN_MATMUL_SCRATCH * sizeof(float), "a piece fits the scratch memory");
+
+QN_INLINE void piece_unpack(const a16_format *f, const uint8_t *panel, int64_t b0, int64_t n, a16_piece *out)
+{
+    const __m256i offset = _mm256_set1_epi16((int16_t)f->offset);
+    for (int64_t b = 0; b < n; b++) {
+        const void *lines = f->lines(panel, b0 + b);
+        for (int32_t p = 0; p < 16; p++)
+            for (int32_t h = 0; h < 2; h++) out->w[b][p][h] = f->offset ? _mm256_sub_epi16(f->pair(lines, h, p), offset) : f->pair(lines, h, p);
+        for (int32_t h = 0; h < 2; h++) {
+            for (int32_t half = 0; half < f->halves; half++) out->d[b][half][h] = f->scale(panel, b0 + b, h, half);
+            if (f->min) out->m[b][h] = f->min(panel, b0 + b, h);
+        }
+    }
+}
+
+/* T tokens from token t0 and the n blocks from b0 of a panel: adds to what earlier pieces left in out. */
+QN_INLINE void gemm_tile(const qn_matmul_args *a, const a16_format *f, const a16_piece *w, int64_t b0, int64_t n, int32_t t0, float *out, int64_t rows,
+                         const int32_t T)
+{
+    const int64_t d_stride = a->act.q_stride / QN_ACT_BLOCK;
+    const int16_t *q = a->act.q + t0 * a->act.q_stride + b0 * QN_ACT_BLOCK;
+    const float *d = a->act.d + t0 * d_stride + b0, *s = a->act.s + t0 * d_stride + b0;
+    const int32_t n_pairs = 16 / f->halves;
+    __m256 acc[2 * GEMM_TOKENS];
+    for (int32_t t = 0; t < T; t++) {
+        acc[2 * t] = b0 ? qn_load8(out + t * a->out_stride, rows) : _mm256_setzero_ps();
+        acc[2 * t + 1] = b0 && rows > 8 ? qn_load8(out + t * a->out_stride + 8, rows - 8) : _mm256_setzero_ps();
+    }
+    for (int64_t b = 0; b < n; b++, q += QN_ACT_BLOCK) {
+        for (int32_t half = 0; half < f->halves; half++) {
+            __m256i isum[2 * GEMM_TOKENS];
+            for (int32_t p = 0; p < n_pairs; p++) {
+                const __m256i w0 = w->w[b][half * n_pairs + p][0], w1 = w->w[b][half * n_pairs + p][1];
+                for (int32_t t = 0; t < T; t++) {
+                    const __m256i x = qn_bcast_pair(q + t * a->act.q_stride + 2 * (half * n_pairs + p));
+                    const __m256i y0 = _mm256_madd_epi16(w0, x), y1 = _mm256_madd_epi16(w1, x);
+                    isum[2 * t] = p ? _mm256_add_epi32(isum[2 * t], y0) : y0;
+                    isum[2 * t + 1] = p ? _mm256_add_epi32(isum[2 * t + 1], y1) : y1;
+                }
+            }
+            for (int32_t t = 0; t < T; t++) {
+                const __m256 x = _mm256_broadcast_ss(d + t * d_stride + b);
+                acc[2 * t] = _mm256_fmadd_ps(_mm256_mul_ps(w->d[b][half][0], x), _mm256_cvtepi32_ps(isum[2 * t]), acc[2 * t]);
+                acc[2 * t + 1] = _mm256_fmadd_ps(_mm256_mul_ps(w->d[b][half][1], x), _mm256_cvtepi32_ps(isum[2 * t + 1]), acc[2 * t + 1]);
+            }
+        }
+        for (int32_t t = 0; f->min && t < T; t++) {
+            const __m256 x = _mm256_broadcast_ss(s + t * d_stride + b);
+            acc[2 * t] = _mm256_fmadd_ps(w->m[b][0], x, acc[2 * t]);
+            acc[2 * t + 1] = _mm256_fmadd_ps(w->m[b][1], x, acc[2 * t + 1]);
+        }
+    }
+    for (int32_t t = 0; t < T; t++) {
+        qn_store8(out + t * a->out_stride, rows, acc[2 * t]);
+        if (rows > 8) qn_store8(out + t * a->out_stride + 8, rows - 8, acc[2 * t + 1]);
+    }
+}
+
+QN_INLINE void gemm(const qn_matmul_args *a, const a16_format *f)
+{
+    a16_piece *piece = (a16_piece *)(((uintptr_t)a->scratch + 31) / 32 * 32);
+    const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK;
+    for (int64_t i = 0; i < a->n_panels; i++) {
+        const uint8_t *panel = a->w + (size_t)i * a->panel_bytes;
+        const int64_t rows = a->n_rows - QN_PANEL * i;
+        for (int64_t b0 = 0; b0 < n_blocks; b0 += GEMM_BLOCKS) {
+            const int64_t n = n_blocks - b0 < GEMM_BLOCKS ? n_blocks - b0 : GEMM_BLOCKS;
+            piece_unpack(f, panel, b0, n, piece);
+            int32_t t = 0;
+            float *out = a->out + QN_PANEL * i;
+            for (; t + 6 <= a->n_tokens; t += 6) gemm_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 6);
+            switch (a->n_tokens - t) {
+            case 1: gemm_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 1); break;
+            case 2: gemm_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 2); break;
+            case 3: gemm_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 3); break;
+            case 4: gemm_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 4); break;
+            case 5: gemm_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 5); break;
+            }
+        }
+    }
+}
+
+/** `run` of a row: f must be a constant. */
+QN_INLINE void qn_matmul_a16_avx2(const qn_matmul_args *a, const a16_format *f)
+{
+    if (a->n_tokens > GEMV_TOKENS || a->n_cols > QN_MATMUL_SCRATCH / GEMV_TOKENS * 16) {
+        gemm(a, f);
+        return;
+    }
+    switch (a->n_tokens) {
+    case 1: gemv(a, f, 1); break;
+    case 2: gemv(a, f, 2); break;
+    case 3: gemv(a, f, 3); break;
+    default: gemv(a, f, 4); break;
+    }
+}
+
+#endif
