@@ -1,0 +1,154 @@
+/* quern inspect: what a GGUF file holds. */
+#include "inspect.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DUMP_FLOATS = 1 << 16 };
+
+/* A closed pipe or a full disk: stdout is flushed, and its first failure told. */
+static int finish_stdout(int code)
+{
+    errno = 0;
+    const bool bad = ferror(stdout) || fflush(stdout);
+    return bad && code == CLI_OK ? cli_fault("cannot write to stdout: %s", errno ? strerror(errno) : "an earlier write failed") : code;
+}
+
+/* ---- totals ---- */
+
+static void add(inspect_type *t, const qn_tensor_info *info)
+{
+    t->n_tensors++;
+    t->n_weights += (uint64_t)info->dims[0] * (uint64_t)info->dims[1] * (uint64_t)info->dims[2] * (uint64_t)info->dims[3];
+    t->n_bytes += info->n_bytes;
+}
+
+static int by_bytes(const void *pa, const void *pb)
+{
+    const inspect_type *a = pa, *b = pb;
+    return a->n_bytes != b->n_bytes ? (a->n_bytes > b->n_bytes ? -1 : 1) : strcmp(a->name, b->name);
+}
+
+static void sum_up(inspect *in)
+{
+    qn_tensor_info info;
+    in->total.name = "all";
+    for (int64_t i = 0; qn_file_tensor_at(in->file, i, &info); i++) {
+        int k = 0;
+        while (k < in->n_types && strcmp(in->types[k].name, info.type_name)) k++;
+        if (k == INSPECT_MAX_TYPES) continue; /* there are fewer formats than that */
+        if (k == in->n_types) in->types[in->n_types++].name = info.type_name;
+        add(&in->types[k], &info);
+        add(&in->total, &info);
+    }
+    qsort(in->types, (size_t)in->n_types, sizeof *in->types, by_bytes);
+}
+
+/* ---- --dump and --key ---- */
+
+/* Rows in pieces of at most DUMP_FLOATS, or one row at a time where a row is longer. */
+static int write_rows(const qn_file *file, int64_t i, const qn_tensor_info *t, float *buf, int64_t rows_at_once)
+{
+    qn_err err;
+    const int64_t n_rows = t->dims[1] * t->dims[2] * t->dims[3];
+    for (int64_t row = 0; row < n_rows; row += rows_at_once) {
+        const int64_t n = n_rows - row < rows_at_once ? n_rows - row : rows_at_once;
+        if (qn_file_rows_f32(file, i, row, n, buf, &err)) return cli_fault("%s", err.text);
+        if (fwrite(buf, sizeof *buf * (size_t)t->dims[0], (size_t)n, stdout) != (size_t)n) return CLI_OK; /* told by finish_stdout */
+    }
+    return CLI_OK;
+}
+
+static int dump(const qn_file *file, const char *name)
+{
+    qn_tensor_info t;
+    const int64_t i = qn_file_tensor_find(file, name);
+    if (!qn_file_tensor_at(file, i, &t)) return cli_fault("there is no tensor '%s' in the file", name);
+    if (isatty(STDOUT_FILENO)) return cli_usage("inspect: --dump writes binary float32 values; send them to a file or a pipe");
+    const int64_t rows = t.dims[0] >= DUMP_FLOATS ? 1 : DUMP_FLOATS / t.dims[0];
+    float *buf = (uint64_t)t.dims[0] > SIZE_MAX / sizeof *buf / (uint64_t)rows ? NULL : malloc((size_t)(rows * t.dims[0]) * sizeof *buf);
+    if (!buf) return cli_fault("no memory for a row of %lld values", (long long)t.dims[0]);
+    const int code = write_rows(file, i, &t, buf, rows);
+    free(buf);
+    return code;
+}
+
+/* A string goes out byte by byte, so that a chat template can be saved; but not to a terminal. */
+static int show_key(const qn_file *file, const char *key)
+{
+    qn_value v;
+    qn_str s;
+    if (!qn_file_key(file, key, &v)) return cli_fault("there is no key '%s' in the file", key);
+    if (qn_value_as_str(&v, &s) == QN_OK && !isatty(STDOUT_FILENO)) {
+        fwrite(s.ptr, 1, s.len, stdout);
+        return CLI_OK;
+    }
+    inspect_print_value(&v, -1, 0);
+    putchar('\n');
+    return CLI_OK;
+}
+
+/* ---- command ---- */
+
+typedef struct inspect_opts {
+    const char *file, *model, *dump, *key;
+    int32_t max_array;
+    bool json, full, keys_only;
+} inspect_opts;
+
+static int show(const qn_file *file, const char *path, const inspect_opts *o)
+{
+    if (o->dump) return dump(file, o->dump);
+    if (o->key) return show_key(file, o->key);
+    const int32_t unset = o->json || o->full ? -1 : 5; /* elements of an array */
+    inspect in = { .path = path, .file = file, .max_array = o->max_array >= 0 ? o->max_array : unset, .full = o->full,
+                   .keys_only = o->keys_only };
+    sum_up(&in);
+    if (o->json) return inspect_json(&in);
+    inspect_text(&in);
+    return CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    inspect_opts o = { .max_array = -1 };
+    cli_opt opts[] = {
+        { .kind = CLI_FILE, .name = "FILE", .target = &o.file },
+        { .kind = CLI_STR, .name = "model", .letter = 'm', .arg = "FILE", .help = "the same as FILE", .target = &o.model },
+        { .kind = CLI_FLAG, .name = "json", .help = "one JSON object; arrays are complete unless --max-array is given", .target = &o.json },
+        { .kind = CLI_FLAG, .name = "keys-only", .help = "metadata alone, without tensors and totals", .target = &o.keys_only },
+        { .kind = CLI_FLAG, .name = "full", .help = "text with whole strings and arrays", .target = &o.full },
+        { .kind = CLI_INT, .name = "max-array", .arg = "N",
+          .help = "show N elements of an array (text: 5); with --json, longer\narrays become their element type and count", .target = &o.max_array,
+          .lo = 0, .hi = INT32_MAX },
+        { .kind = CLI_STR, .name = "key", .arg = "KEY", .help = "one metadata value, strings as they are: --key tokenizer.chat_template",
+          .target = &o.key },
+        { .kind = CLI_STR, .name = "dump", .arg = "TENSOR", .help = "the tensor's values to stdout: float32, little-endian, rows in order",
+          .target = &o.dump },
+        { 0 },
+    };
+    char path[4096];
+    qn_file *file;
+    qn_err err;
+    const int code = cli_parse(argc, argv, "inspect FILE [OPTION]...",
+                               "Show the metadata and the tensors of a GGUF file, totals per type and bits per weight. FILE may be any shard of a\n"
+                               "split model, or the short name of a model in the cache.\n"
+                               "In JSON, invalid UTF-8 is U+FFFD, and NaN, infinities and integers above 2^63 are strings.",
+                               opts);
+    if (code >= 0) return code;
+    if (!o.file) o.file = o.model;
+    if (!o.file) return cli_usage("inspect: no file given; 'quern inspect --help' explains");
+    if (o.dump && o.key) return cli_usage("inspect: --dump and --key do not go together");
+    if (!cli_model_path(o.file, path)) return CLI_FAULT;
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, and told */
+    if (qn_file_open(&file, path, &err)) return cli_fault("%s", err.text);
+    const int shown = finish_stdout(show(file, path, &o));
+    qn_file_close(&file);
+    return shown;
+}
+
+extern const qn_cmd qn_cmd_inspect;
+const qn_cmd qn_cmd_inspect = { "inspect", "show what a model file holds", 40, run };
