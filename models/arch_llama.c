@@ -1,0 +1,9 @@
+#include "models/model.h"
+
+/* Llama's q and k are stored so that rotated pairs are neighbours. Touvron et al. 2023; Llama 3's frequency factors are a tensor. */
+extern const qn_arch qn_arch_llama;
+const qn_arch qn_arch_llama = {
+    .name = "llama",
+    .covers = "Llama 1 to 3.3, SmolLM and SmolLM2, Mistral 7B, TinyLlama, Yi",
+    .features = QN_F_BIAS_OPTIONAL,
+};

@@ -1,0 +1,94 @@
+#include "src/ops/exec.h"
+
+#include <math.h>
+
+/* Hands out 64-byte aligned pieces; with memory NULL it only adds up. */
+typedef struct placer {
+    uint8_t *memory;
+    size_t at;
+} placer;
+
+static void *place(placer *p, size_t n, size_t size)
+{
+    void *here = p->memory ? p->memory + p->at : NULL;
+    p->at += (n * size + 63) & ~(size_t)63;
+    return here;
+}
+
+static int64_t round16(int64_t n)
+{
+    return (n + 15) & ~(int64_t)15;
+}
+
+static int64_t scratch_floats(const qn_plan *plan)
+{
+    const int64_t tile = 2 * (int64_t)QN_ATTN_ROWS * plan->max_head_dim; /* queries and results of an attention tile */
+    const int64_t attention = tile + QN_ATTN_SCRATCH;
+    const int64_t most = attention > QN_MATMUL_SCRATCH ? attention : QN_MATMUL_SCRATCH;
+    return round16(most > plan->act_width ? most : plan->act_width);
+}
+
+static void place_all(qn_exec *x, const qn_plan *plan, int32_t n_chunk, int32_t n_ctx, int32_t n_threads, placer *p)
+{
+    const size_t chunk = (size_t)n_chunk;
+    for (int r = 0; r < QN_REG_COUNT; r++) {
+        x->stride[r] = round16(plan->width[r]);
+        x->reg[r] = place(p, chunk * (size_t)x->stride[r], sizeof(float));
+    }
+    x->act_stride = (plan->act_width + QN_ACT_BLOCK - 1) / QN_ACT_BLOCK * QN_ACT_BLOCK;
+    const size_t n_act_blocks = chunk * (size_t)(x->act_stride / QN_ACT_BLOCK);
+    x->act_q = place(p, chunk * (size_t)x->act_stride, sizeof(int16_t));
+    x->act_d = place(p, n_act_blocks, sizeof(float));
+    x->act_s = place(p, n_act_blocks, sizeof(float));
+    for (int32_t i = 0; i < plan->n_ropes; i++) x->angle[i] = place(p, chunk * (size_t)plan->rope[i].n_rot, sizeof(float));
+    x->scratch_stride = scratch_floats(plan);
+    x->scratch = place(p, (size_t)n_threads * (size_t)x->scratch_stride, sizeof(float));
+    x->n_blocks = n_ctx / QN_KV_POSITIONS + 1;
+    x->blocks = place(p, (size_t)n_threads * 2 * (size_t)x->n_blocks, sizeof *x->blocks);
+    x->plan = plan;
+    x->n_chunk = n_chunk;
+    x->n_ctx = n_ctx;
+}
+
+size_t qn_exec_bytes(const qn_plan *plan, int32_t n_chunk, int32_t n_ctx, int32_t n_threads)
+{
+    qn_exec x = { 0 };
+    placer p = { 0 };
+    place_all(&x, plan, n_chunk, n_ctx, n_threads, &p);
+    return p.at;
+}
+
+void qn_exec_place(qn_exec *x, const qn_plan *plan, int32_t n_chunk, int32_t n_ctx, int32_t n_threads, void *memory)
+{
+    placer p = { .memory = memory };
+    place_all(x, plan, n_chunk, n_ctx, n_threads, &p);
+}
+
+typedef struct step {
+    const qn_exec *x;
+    qn_pool *pool;
+    /* Thread 0 looks at the cancel flag before a barrier and all read its answer after it. Two slots by turns: a slot is written again only
+     * when every thread has passed the next barrier, so all have read it. */
+    bool stop[2];
+} step;
+
+static void run_stages(void *arg, int32_t i_thread, int32_t n_threads)
+{
+    step *st = arg;
+    const qn_plan *plan = st->x->plan;
+    const atomic_bool *cancel = st->x->batch->cancel;
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        const qn_stage *s = &plan->stage[i];
+        s->run(st->x, s, i_thread, n_threads);
+        if (i_thread == 0) st->stop[i & 1] = cancel && atomic_load_explicit(cancel, memory_order_relaxed);
+        qn_pool_barrier(st->pool, i_thread);
+        if (st->stop[i & 1]) return;
+    }
+}
+
+bool qn_exec_run(qn_exec *x, qn_pool *pool)
+{
+    step st = { .x = x, .pool = pool };
+    qn_pool_run(pool, run_stages, &st);
+    return !st.stop[0] && !st.stop[1];
+}

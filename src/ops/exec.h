@@ -1,0 +1,69 @@
+/* One step of a plan: the batch, the buffers, and what each thread has of its own. */
+#ifndef QN_OPS_EXEC_H
+#define QN_OPS_EXEC_H
+
+#include "simd/kernels.h"
+#include "src/kv/kv.h"
+#include "src/ops/plan.h"
+
+#include <stdatomic.h>
+
+/** Tokens that are evaluated together; any mix of timelines, the tokens of one timeline contiguous and in order. */
+typedef struct qn_batch {
+    int32_t n;               /* 1 .. n_chunk                                                 */
+    const int32_t *token;    /* [n]                                                          */
+    const int32_t *position; /* [n]                                                          */
+    qn_kv *const *kv;        /* [n] timeline of each                                         */
+    const int32_t *output;   /* [n_outputs] indexes of the tokens whose logits are wanted, ascending */
+    int32_t n_outputs;
+    float *logits;           /* [n_outputs][n_vocab]                                         */
+    const atomic_bool *cancel; /* looked at between layers; may be NULL                      */
+} qn_batch;
+
+struct qn_exec {
+    const qn_plan *plan;
+    const qn_kernels *k;
+    const qn_batch *batch;
+    int32_t n_chunk, n_ctx;
+
+    float *reg[QN_REG_COUNT];       /* [n_chunk][stride]                                     */
+    int64_t stride[QN_REG_COUNT];   /* floats, a multiple of 16                              */
+    int16_t *act_q;                 /* [n_chunk][act_stride]: the rows that matrices read    */
+    float *act_d, *act_s;           /* [n_chunk][act_stride / 32]                            */
+    int64_t act_stride;
+    float *angle[QN_MAX_ROPES];     /* [n_chunk][n_rot / 2][cos, sin]                        */
+
+    float *scratch;                 /* [n_threads][scratch_stride]                           */
+    int64_t scratch_stride;
+    const uint16_t **blocks;        /* [n_threads][2][n_blocks]: K and V of a head           */
+    int32_t n_blocks;
+};
+
+/** Rows in an attention tile: query heads of a group times tokens. */
+enum { QN_ATTN_ROWS = 32 };
+
+/** Bytes of all buffers for n_chunk tokens on n_threads threads, in the order that qn_exec_place hands them out. */
+size_t qn_exec_bytes(const qn_plan *plan, int32_t n_chunk, int32_t n_ctx, int32_t n_threads);
+/** Point the buffers into `memory` (64-byte aligned, qn_exec_bytes long). */
+void qn_exec_place(qn_exec *x, const qn_plan *plan, int32_t n_chunk, int32_t n_ctx, int32_t n_threads, void *memory);
+
+/** Run every stage on the pool. @return false when the batch was cancelled on the way */
+bool qn_exec_run(qn_exec *x, qn_pool *pool);
+
+/* ---- the stages' functions ---- */
+
+typedef void qn_stage_fn(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads);
+qn_stage_fn qn_op_embed, qn_op_angles, qn_op_prepare, qn_op_glu, qn_op_matmul, qn_op_store, qn_op_attend;
+
+/** Where the rows of a stage's matrices come from: tokens of the batch, or the outputs alone. */
+static inline float *qn_exec_row(const qn_exec *x, qn_reg r, int32_t i)
+{
+    return x->reg[r] + (int64_t)i * x->stride[r];
+}
+
+static inline float *qn_exec_scratch(const qn_exec *x, int32_t i_thread)
+{
+    return x->scratch + (int64_t)i_thread * x->scratch_stride;
+}
+
+#endif

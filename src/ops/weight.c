@@ -1,0 +1,90 @@
+#include "src/ops/weight.h"
+
+#include "simd/kernels.h"
+#include "src/base/mem.h"
+#include "src/format/keys.h"
+
+/* Packing is the same at every level, so the scalar table knows it for all. The table is pure data: made where it is needed. */
+static void packing_of(const qn_fmt *fmt, qn_matmul_row *row)
+{
+    qn_kernels k;
+    (void)qn_kernels_init(&k, "scalar", true, NULL);
+    *row = k.matmul[fmt->id];
+}
+
+qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, qn_err *err)
+{
+    qn_tensor_info t;
+    if (!qn_file_tensor_at(file, i_tensor, &t)) return qn_fail(err, QN_ERR_NOT_FOUND, "no tensor %lld", (long long)i_tensor);
+    const qn_fmt *fmt = qn_fmt_by_id(t.type);
+    size_t row_bytes;
+    if (!fmt || t.type < 0 || t.type >= QN_MAX_FMT_ID || !qn_fmt_row_bytes(fmt, t.dims[0], &row_bytes))
+        return qn_fail(err, QN_ERR_UNSUPPORTED, "tensor %.*s has a type that cannot be multiplied", QN_STR_ARG(t.name));
+    qn_matmul_row row;
+    packing_of(fmt, &row);
+    *w = (qn_weight){ .fmt = fmt, .i_tensor = i_tensor, .n_cols = t.dims[0], .n_rows = t.dims[1] * t.dims[2] * t.dims[3] };
+    w->n_panels = (w->n_rows + QN_PANEL - 1) / QN_PANEL;
+    w->panel_bytes = row.panel_bytes(fmt, w->n_cols);
+    if (!qn_size_mul((size_t)w->n_panels, w->panel_bytes, &w->n_bytes))
+        return qn_fail(err, QN_ERR_FORMAT, "tensor %.*s is too large", QN_STR_ARG(t.name));
+    return QN_OK;
+}
+
+qn_status qn_vector_bind(qn_vector *v, const qn_file *file, int64_t i_tensor, qn_err *err)
+{
+    qn_tensor_info t;
+    if (!qn_file_tensor_at(file, i_tensor, &t)) return qn_fail(err, QN_ERR_NOT_FOUND, "no tensor %lld", (long long)i_tensor);
+    if (!qn_fmt_by_id(t.type)) return qn_fail(err, QN_ERR_UNSUPPORTED, "tensor %.*s has a type without decoder", QN_STR_ARG(t.name));
+    *v = (qn_vector){ .i_tensor = i_tensor, .n = t.dims[0] * t.dims[1] * t.dims[2] * t.dims[3] };
+    return QN_OK;
+}
+
+bool qn_weight_reads_a16(const qn_weight *w)
+{
+    qn_matmul_row row;
+    packing_of(w->fmt, &row);
+    return row.act == QN_ACT_A16;
+}
+
+size_t qn_vector_bytes(const qn_vector *v)
+{
+    return ((size_t)v->n * sizeof(float) + 63) & ~(size_t)63;
+}
+
+typedef struct pack_job {
+    const qn_weight *w;
+    const uint8_t *bytes;
+    size_t row_bytes;
+    qn_matmul_row row;
+} pack_job;
+
+static void pack_part(void *arg, int32_t i_thread, int32_t n_threads)
+{
+    const pack_job *j = arg;
+    const qn_weight *w = j->w;
+    int64_t begin, end;
+    qn_split(w->n_panels, i_thread, n_threads, &begin, &end);
+    for (int64_t p = begin; p < end; p++) {
+        const int64_t left = w->n_rows - p * QN_PANEL;
+        j->row.pack(w->fmt, j->bytes + (size_t)p * QN_PANEL * j->row_bytes, j->row_bytes, left < QN_PANEL ? left : QN_PANEL, w->n_cols,
+                    w->panels + (size_t)p * w->panel_bytes);
+    }
+}
+
+void qn_weight_pack(const qn_weight *w, const qn_file *file, qn_pool *pool)
+{
+    pack_job job = { .w = w, .bytes = qn_file_tensor_bytes(file, w->i_tensor) };
+    packing_of(w->fmt, &job.row);
+    (void)qn_fmt_row_bytes(w->fmt, w->n_cols, &job.row_bytes); /* checked by the binding */
+    qn_file_tensor_expect(file, w->i_tensor);
+    qn_pool_run(pool, pack_part, &job);
+    qn_file_tensor_drop(file, w->i_tensor);
+}
+
+void qn_vector_load(const qn_vector *v, const qn_file *file)
+{
+    qn_tensor_info t;
+    qn_file_tensor_at(file, v->i_tensor, &t);
+    const qn_fmt *fmt = qn_fmt_by_id(t.type);
+    fmt->decode(qn_file_tensor_bytes(file, v->i_tensor), v->n / fmt->block, v->w);
+}

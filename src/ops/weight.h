@@ -1,0 +1,47 @@
+/* Weights in memory: matrices packed in panels of rows, vectors as float32. */
+#ifndef QN_OPS_WEIGHT_H
+#define QN_OPS_WEIGHT_H
+
+#include "quant/quant.h"
+#include "src/base/pool.h"
+
+/** A matrix of a file's tensor. All zero: absent. */
+typedef struct qn_weight {
+    const qn_fmt *fmt;
+    int64_t i_tensor;        /* in the file                                                  */
+    int64_t n_rows, n_cols;
+    int64_t n_panels;
+    size_t panel_bytes;      /* from one panel of 16 rows to the next                        */
+    size_t n_bytes;          /* of all panels                                                */
+    uint8_t *panels;         /* NULL until packed; 64-byte aligned; owned by the arena       */
+} qn_weight;
+
+/** A vector of a file's tensor. All zero: absent. */
+typedef struct qn_vector {
+    int64_t i_tensor;
+    int64_t n;
+    float *w;                /* [n]; NULL until loaded; owned by the arena                   */
+} qn_vector;
+
+static inline bool qn_weight_present(const qn_weight *w)
+{
+    return w->fmt != NULL;
+}
+
+/** Describe tensor i as a matrix [n_rows][n_cols] and size its panels. The shape must have been checked. */
+qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, qn_err *err);
+/** Describe tensor i as a vector. */
+qn_status qn_vector_bind(qn_vector *v, const qn_file *file, int64_t i_tensor, qn_err *err);
+
+/** Does this format multiply A16 rows (else float32)? */
+bool qn_weight_reads_a16(const qn_weight *w);
+
+/** Bytes in the arena, 64-byte aligned. */
+size_t qn_vector_bytes(const qn_vector *v);
+
+/** Pack the file's rows into w->panels, on all threads of the pool. */
+void qn_weight_pack(const qn_weight *w, const qn_file *file, qn_pool *pool);
+/** Decode the file's tensor into v->w. */
+void qn_vector_load(const qn_vector *v, const qn_file *file);
+
+#endif

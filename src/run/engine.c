@@ -1,0 +1,86 @@
+#include "src/run/engine.h"
+
+#include "src/base/mem.h"
+#include "src/base/sysmem.h"
+
+#include <stdlib.h>
+
+qn_status qn_net_kv_layout(const qn_net *net, int32_t n_ctx, int32_t n_chunk, qn_kv_layout **out, qn_err *err)
+{
+    qn_kv_layer *layers = qn_new((size_t)net->n_layer, sizeof *layers);
+    if (!layers) return qn_fail(err, QN_ERR_NOMEM, "no memory for the layout of the KV cache");
+    for (int32_t i = 0; i < net->n_layer; i++) {
+        const qn_layer *l = &net->layer[i];
+        layers[i] = (qn_kv_layer){ l->n_head_kv, l->head_dim, l->head_dim_v, l->window };
+    }
+    const qn_status s = qn_kv_layout_open(out, layers, net->n_layer, n_ctx, n_chunk, err);
+    free(layers);
+    return s;
+}
+
+static qn_status check_memory(const qn_engine *e, qn_err *err)
+{
+    const uint64_t kv = qn_kv_layout_bytes(e->kv_layout), need = kv + e->memory_bytes, have = qn_memory_available();
+    if (need <= have) return QN_OK;
+    const double per_position = (double)kv / e->n_ctx;
+    const double fits = have > e->memory_bytes ? (double)(have - e->memory_bytes) / per_position * 0.9 : 0;
+    return qn_fail(err, QN_ERR_NOMEM, "a context of %d positions takes %.2f GB of memory, and %.2f GB are available; %.0f positions fit", e->n_ctx,
+                   (double)need / 1e9, (double)have / 1e9, fits);
+}
+
+static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, qn_err *err)
+{
+    const qn_net *net = &e->model->net;
+    if (o && (o->n_threads < 0 || o->n_threads > 512)) return qn_fail(err, QN_ERR_ARG, "%d threads; it must be 1 to 512, or 0", o->n_threads);
+    e->n_ctx = o ? o->n_ctx : 0;
+    e->n_chunk = o ? o->n_chunk : 0;
+    QN_TRY(qn_resolve_sizes(net->n_ctx_train, &e->n_ctx, &e->n_chunk, err));
+    QN_TRY(qn_kernels_init(&e->kernels, o ? o->cpu : NULL, o && o->exact, err));
+    QN_TRY(qn_net_plan(net, &e->plan, err));
+    QN_TRY(qn_net_kv_layout(net, e->n_ctx, e->n_chunk, &e->kv_layout, err));
+    QN_TRY(qn_pool_open(&e->pool, o ? o->n_threads : 0, err));
+    const int32_t n_threads = qn_pool_n_threads(e->pool);
+    e->memory_bytes = qn_exec_bytes(&e->plan, e->n_chunk, e->n_ctx, n_threads);
+    QN_TRY(check_memory(e, err));
+    QN_TRY(qn_pages_new(&e->memory, e->memory_bytes, "the buffers of a step", err));
+    qn_exec_place(&e->exec, &e->plan, e->n_chunk, e->n_ctx, n_threads, e->memory);
+    e->exec.k = &e->kernels;
+    return QN_OK;
+}
+
+qn_status qn_engine_open(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, qn_err *err)
+{
+    *out = NULL;
+    if (!model->has_net) return qn_fail(err, QN_ERR_ARG, "the model was opened for its vocabulary alone");
+    qn_engine *e = qn_new(1, sizeof *e);
+    if (!e) return qn_fail(err, QN_ERR_NOMEM, "no memory for the engine");
+    e->model = model;
+    const qn_status s = open_parts(e, opts, err);
+    if (s != QN_OK) qn_engine_close(&e);
+    *out = e;
+    return s;
+}
+
+void qn_engine_close(qn_engine **engine)
+{
+    qn_engine *e = *engine;
+    if (!e) return;
+    qn_pool_close(&e->pool);
+    qn_pages_free(&e->memory, e->memory_bytes);
+    qn_kv_layout_close(&e->kv_layout);
+    qn_plan_free(&e->plan);
+    free(e);
+    *engine = NULL;
+}
+
+void qn_engine_get_info(const qn_engine *e, qn_engine_info *out)
+{
+    *out = (qn_engine_info){
+        .cpu = e->kernels.level,
+        .n_threads = qn_pool_n_threads(e->pool),
+        .n_ctx = e->n_ctx,
+        .n_chunk = e->n_chunk,
+        .kv_bytes = qn_kv_layout_bytes(e->kv_layout),
+        .scratch_bytes = e->memory_bytes,
+    };
+}

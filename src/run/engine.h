@@ -1,0 +1,34 @@
+/* What an open engine and a session hold. */
+#ifndef QN_RUN_ENGINE_H
+#define QN_RUN_ENGINE_H
+
+#include "src/ops/exec.h"
+#include "src/run/model.h"
+
+struct qn_engine {
+    const qn_model *model;
+    qn_kernels kernels;
+    qn_plan plan;
+    qn_kv_layout *kv_layout;
+    qn_pool *pool;
+    qn_exec exec;
+    void *memory;            /* the buffers of exec                                          */
+    size_t memory_bytes;
+    int32_t n_ctx, n_chunk;
+};
+
+struct qn_session {
+    qn_engine *engine;
+    qn_kv *kv;
+    int32_t *token;          /* [n_ctx] evaluated so far                                     */
+    int32_t n;
+    atomic_bool cancel;
+    /* the batch of a step, [n_chunk] each */
+    int32_t *position, *output;
+    qn_kv **owner;
+};
+
+/** The KV layout of a network. */
+qn_status qn_net_kv_layout(const qn_net *net, int32_t n_ctx, int32_t n_chunk, qn_kv_layout **out, qn_err *err);
+
+#endif

@@ -1,0 +1,48 @@
+#include "src/run/engine.h"
+
+static qn_status add_weight(void *user, qn_weight *w)
+{
+    *(uint64_t *)user += w->n_bytes;
+    return QN_OK;
+}
+
+static qn_status add_vector(void *user, qn_vector *v)
+{
+    *(uint64_t *)user += qn_vector_bytes(v);
+    return QN_OK;
+}
+
+static qn_status estimate(qn_net *net, int32_t n_ctx, int32_t n_chunk, qn_memory_plan *out, qn_err *err)
+{
+    qn_plan plan = { 0 };
+    qn_kv_layout *kv = NULL;
+    QN_TRY(qn_resolve_sizes(net->n_ctx_train, &n_ctx, &n_chunk, err));
+    QN_TRY(qn_net_visit(net, &(qn_net_visitor){ add_weight, add_vector, &out->weight_bytes }));
+    QN_TRY(qn_net_kv_layout(net, n_ctx, n_chunk, &kv, err));
+    out->kv_bytes = qn_kv_layout_bytes(kv);
+    qn_kv_layout_close(&kv);
+    const qn_status s = qn_net_plan(net, &plan, err);
+    if (s == QN_OK) out->scratch_bytes = qn_exec_bytes(&plan, n_chunk, n_ctx, qn_threads_default());
+    qn_plan_free(&plan);
+    return s;
+}
+
+/* The vocabulary itself is not needed: its size is the length of the token list, or the rows of the embedding table. */
+static int32_t vocab_size(const qn_file *file)
+{
+    qn_value v;
+    qn_tensor_info t;
+    if (qn_file_key(file, "tokenizer.ggml.tokens", &v) && v.type == QN_V_ARRAY && v.count <= INT32_MAX) return (int32_t)v.count;
+    const int64_t i = qn_file_tensor_find(file, "token_embd.weight");
+    return i >= 0 && qn_file_tensor_at(file, i, &t) && t.dims[1] <= INT32_MAX ? (int32_t)t.dims[1] : 0;
+}
+
+qn_status qn_memory_estimate(const qn_file *file, int32_t n_ctx, int32_t n_chunk, qn_memory_plan *out, qn_err *err)
+{
+    qn_net net;
+    *out = (qn_memory_plan){ 0 };
+    qn_status s = qn_net_open(&net, file, vocab_size(file), err);
+    if (s == QN_OK) s = estimate(&net, n_ctx, n_chunk, out, err);
+    qn_net_close(&net);
+    return s;
+}

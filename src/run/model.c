@@ -1,0 +1,178 @@
+#include "src/run/model.h"
+
+#include "src/base/mem.h"
+#include "src/base/sysmem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A key's text as a C string; "" when the key is absent or no text. NULL: no memory. */
+static char *text_of(const qn_file *file, const char *key)
+{
+    qn_value v;
+    qn_str s = { "", 0 };
+    if (qn_file_key(file, key, &v)) (void)qn_value_as_str(&v, &s);
+    char *out = qn_new(s.len + 1, 1);
+    if (out) memcpy(out, s.ptr, s.len);
+    return out;
+}
+
+/* First pass over weights and vectors: how large. Second: where. Third: contents. */
+typedef struct loader {
+    qn_model *m;
+    size_t at;
+    qn_pool *pool;
+    const qn_model_opts *opts;
+    qn_err *err;
+} loader;
+
+static qn_status add_size(loader *l, size_t n)
+{
+    return qn_size_add(l->at, n, &l->at) ? QN_OK : qn_fail(l->err, QN_ERR_NOMEM, "the weights are larger than memory can address");
+}
+
+static qn_status size_weight(void *user, qn_weight *w)
+{
+    return add_size(user, w->n_bytes);
+}
+
+static qn_status size_vector(void *user, qn_vector *v)
+{
+    return add_size(user, qn_vector_bytes(v));
+}
+
+static qn_status progress(loader *l)
+{
+    const qn_model_opts *o = l->opts;
+    if (!o || !o->progress || o->progress(o->progress_user, l->at, l->m->arena_bytes)) return QN_OK;
+    return qn_fail(l->err, QN_ERR_CANCELLED, "loading was cancelled");
+}
+
+static qn_status load_weight(void *user, qn_weight *w)
+{
+    loader *l = user;
+    w->panels = (uint8_t *)l->m->arena + l->at;
+    qn_weight_pack(w, l->m->file, l->pool);
+    l->at += w->n_bytes;
+    return progress(l);
+}
+
+static qn_status load_vector(void *user, qn_vector *v)
+{
+    loader *l = user;
+    v->w = (float *)(void *)((uint8_t *)l->m->arena + l->at);
+    qn_vector_load(v, l->m->file);
+    l->at += qn_vector_bytes(v);
+    return QN_OK;
+}
+
+static qn_status weight_bytes(qn_model *m, size_t *out, qn_err *err)
+{
+    loader l = { .m = m, .err = err };
+    const qn_status s = qn_net_visit(&m->net, &(qn_net_visitor){ size_weight, size_vector, &l });
+    *out = l.at;
+    return s;
+}
+
+static qn_status load_weights(qn_model *m, const qn_model_opts *opts, qn_err *err)
+{
+    const uint64_t available = qn_memory_available();
+    QN_TRY(weight_bytes(m, &m->arena_bytes, err));
+    if (m->arena_bytes > available) {
+        const double need = (double)m->arena_bytes / 1e9, have = (double)available / 1e9;
+        m->arena_bytes = 0;
+        return qn_fail(err, QN_ERR_NOMEM, "the weights take %.2f GB of memory, and %.2f GB are available", need, have);
+    }
+    QN_TRY(qn_pages_new(&m->arena, m->arena_bytes, "the weights", err));
+    loader l = { .m = m, .opts = opts, .err = err };
+    QN_TRY(qn_pool_open(&l.pool, opts ? opts->n_threads : 0, err));
+    const qn_status s = qn_net_visit(&m->net, &(qn_net_visitor){ load_weight, load_vector, &l });
+    qn_pool_close(&l.pool);
+    return s;
+}
+
+static void count_tensors(qn_model *m)
+{
+    qn_tensor_info t;
+    for (int64_t i = 0; qn_file_tensor_at(m->file, i, &t); i++) {
+        m->n_params += (uint64_t)(t.dims[0] * t.dims[1] * t.dims[2] * t.dims[3]);
+        m->tensor_bytes += t.n_bytes;
+    }
+}
+
+static qn_status open_parts(qn_model *m, const char *path, const qn_model_opts *opts, qn_err *err)
+{
+    QN_TRY(qn_file_open(&m->file, path, err));
+    m->name = text_of(m->file, "general.name");
+    m->arch = text_of(m->file, "general.architecture");
+    if (!m->name || !m->arch) return qn_fail(err, QN_ERR_NOMEM, "no memory for the model");
+    count_tensors(m);
+    QN_TRY(qn_vocab_open(&m->vocab, m->file, err));
+    if (opts && opts->vocab_only) return QN_OK;
+    m->has_net = true;
+    QN_TRY(qn_net_open(&m->net, m->file, qn_vocab_size(m->vocab), err));
+    return load_weights(m, opts, err);
+}
+
+qn_status qn_model_open(qn_model **out, const char *path, const qn_model_opts *opts, qn_err *err)
+{
+    *out = NULL;
+    qn_model *m = qn_new(1, sizeof *m);
+    if (!m) return qn_fail(err, QN_ERR_NOMEM, "no memory for the model");
+    qn_status s = open_parts(m, path, opts, err);
+    if (s == QN_OK) {
+        *out = m;
+        return QN_OK;
+    }
+    if (m->file && err) s = qn_fail_in(err, s, "%s", path); /* the reader has named the file itself */
+    qn_model_close(&m);
+    return s;
+}
+
+void qn_model_close(qn_model **model)
+{
+    qn_model *m = *model;
+    if (!m) return;
+    qn_net_close(&m->net);
+    qn_pages_free(&m->arena, m->arena_bytes);
+    qn_vocab_close(&m->vocab);
+    qn_file_close(&m->file);
+    free(m->name);
+    free(m->arch);
+    free(m);
+    *model = NULL;
+}
+
+void qn_model_get_info(const qn_model *m, qn_model_info *out)
+{
+    const qn_layer *l = m->has_net ? &m->net.layer[0] : NULL;
+    *out = (qn_model_info){
+        .arch = m->arch,
+        .name = m->name,
+        .n_vocab = qn_vocab_size(m->vocab),
+        .n_layer = m->net.n_layer,
+        .n_embd = m->net.n_embd,
+        .n_head = l ? l->n_head : 0,
+        .n_head_kv = l ? l->n_head_kv : 0,
+        .n_ctx_train = m->net.n_ctx_train,
+        .n_params = m->n_params,
+        .file_bytes = m->tensor_bytes,
+        .weight_bytes = m->arena_bytes,
+    };
+}
+
+const qn_file *qn_model_file(const qn_model *m)
+{
+    return m->file;
+}
+
+qn_status qn_resolve_sizes(int32_t n_ctx_train, int32_t *n_ctx, int32_t *n_chunk, qn_err *err)
+{
+    if (*n_ctx == 0) *n_ctx = n_ctx_train < QN_CTX_DEFAULT ? n_ctx_train : QN_CTX_DEFAULT;
+    if (*n_chunk == 0) *n_chunk = QN_CHUNK_DEFAULT;
+    if (*n_ctx < 1 || *n_ctx > 1 << 28) return qn_fail(err, QN_ERR_ARG, "a context of %d positions; it must be 1 to %d", *n_ctx, 1 << 28);
+    if (*n_chunk < 1 || *n_chunk > QN_CHUNK_MAX)
+        return qn_fail(err, QN_ERR_ARG, "a chunk of %d tokens; it must be 1 to %d", *n_chunk, QN_CHUNK_MAX);
+    if (*n_chunk > *n_ctx) *n_chunk = *n_ctx;
+    return QN_OK;
+}

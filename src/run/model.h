@@ -1,0 +1,24 @@
+/* What an open model holds. */
+#ifndef QN_RUN_MODEL_H
+#define QN_RUN_MODEL_H
+
+#include "models/model.h"
+#include "src/token/token.h"
+
+struct qn_model {
+    qn_file *file;
+    qn_vocab *vocab;
+    qn_net net;              /* empty when the model was opened for its vocabulary alone     */
+    bool has_net;
+    void *arena;             /* packed weights and vectors                                   */
+    size_t arena_bytes;
+    uint64_t n_params, tensor_bytes;
+    char *name, *arch;
+};
+
+enum { QN_CTX_DEFAULT = 4096, QN_CHUNK_DEFAULT = 512, QN_CHUNK_MAX = 4096 };
+
+/** Settings with their defaults filled in, checked. @return QN_ERR_ARG with the range. */
+qn_status qn_resolve_sizes(int32_t n_ctx_train, int32_t *n_ctx, int32_t *n_chunk, qn_err *err);
+
+#endif
