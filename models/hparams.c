@@ -159,9 +159,6 @@ qn_status qn_net_read_hparams(qn_net *net, const qn_file *file, qn_err *err)
     const char *arch = net->arch->name;
     int64_t n_layer, n_embd, n_ctx;
     QN_TRY(qn_key_i64(file, "%s.block_count", arch, 1, QN_MAX_LAYERS, &n_layer, err));
-    if (n_layer > qn_file_n_tensors(file))
-        return qn_fail(err, QN_ERR_FORMAT, "%s.block_count is %lld, and the file has only %lld tensors", arch, (long long)n_layer,
-                       (long long)qn_file_n_tensors(file));
     QN_TRY(qn_key_i64(file, "%s.embedding_length", arch, 1, 1 << 20, &n_embd, err));
     QN_TRY(qn_key_i64(file, "%s.context_length", arch, 1, INT32_MAX, &n_ctx, err));
     QN_TRY(qn_key_f32(file, "%s.attention.layer_norm_rms_epsilon", arch, &net->norm_eps, err));

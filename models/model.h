@@ -67,6 +67,17 @@ void qn_net_close(qn_net *net);
 qn_status qn_net_read_hparams(qn_net *net, const qn_file *file, qn_err *err);
 qn_status qn_net_bind_tensors(qn_net *net, const qn_file *file, qn_err *err);
 
+/** A tensor that a model of these hyperparameters has. */
+typedef struct qn_tensor_due {
+    char name[64];
+    bool is_vector, is_optional;
+    int64_t cols, rows;          /* rows is 1 for a vector                                   */
+    qn_weight *weight;           /* where it is bound: one of the two                        */
+    qn_vector *vector;
+} qn_tensor_due;
+/** Walk them in order of use; the hyperparameters must have been read. Stops at the first status that is not QN_OK and returns it. */
+qn_status qn_net_each_tensor(const qn_net *net, qn_status (*fn)(void *user, const qn_tensor_due *t), void *user);
+
 /** Call `fn` for every weight and vector that is there, in order of use. */
 typedef struct qn_net_visitor {
     qn_status (*weight)(void *user, qn_weight *w);

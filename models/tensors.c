@@ -72,44 +72,69 @@ static int64_t size_of(dim d, const qn_net *net, const qn_layer *l)
     return 0;
 }
 
-static qn_status check_shape(const qn_tensor_info *t, int64_t cols, int64_t rows, qn_err *err)
-{
-    const bool fits = t->dims[0] == cols && t->dims[1] == rows && t->dims[2] == 1 && t->dims[3] == 1;
-    return fits ? QN_OK
-                : qn_fail(err, QN_ERR_FORMAT, "tensor %.*s has the shape [%lld, %lld, %lld, %lld]; this model's is [%lld, %lld]", QN_STR_ARG(t->name),
-                          (long long)t->dims[0], (long long)t->dims[1], (long long)t->dims[2], (long long)t->dims[3], (long long)cols,
-                          (long long)rows);
-}
-
-static qn_status bind_row(qn_net *net, const qn_file *file, const tensor_row *r, int32_t i_layer, qn_err *err)
+/* A row of the tables for this model: false where the architecture has no such tensor. */
+static bool due(const qn_net *net, const tensor_row *r, int32_t i_layer, qn_tensor_due *out)
 {
     const uint32_t features = net->arch->features;
-    if (r->only && !(r->only & features)) return QN_OK;
+    if (r->only && !(r->only & features)) return false;
     qn_layer *l = i_layer >= 0 ? &net->layer[i_layer] : NULL;
-    char name[64];
-    snprintf(name, sizeof name, r->name, i_layer);
-    const int64_t i = qn_file_tensor_find(file, name);
-    if (i < 0) {
-        if (r->optional == ~0u || (r->optional & features)) return QN_OK;
-        return qn_fail(err, QN_ERR_FORMAT, "tensor %s is missing (architecture %s, %d layers)", name, net->arch->name, net->n_layer);
-    }
+    snprintf(out->name, sizeof out->name, r->name, i_layer);
+    out->is_vector = r->is_vector;
+    out->is_optional = r->optional == ~0u || (r->optional & features);
+    out->cols = size_of(r->cols, net, l);
+    out->rows = size_of(r->rows, net, l);
+    char *base = l ? (char *)l : (char *)(uintptr_t)net;
+    out->weight = r->is_vector ? NULL : (qn_weight *)(void *)(base + r->offset);
+    out->vector = r->is_vector ? (qn_vector *)(void *)(base + r->offset) : NULL;
+    return true;
+}
+
+qn_status qn_net_each_tensor(const qn_net *net, qn_status (*fn)(void *user, const qn_tensor_due *t), void *user)
+{
+    qn_tensor_due t;
+    for (int i = 0; i < N_NET_ROWS; i++)
+        if (due(net, &net_rows[i], -1, &t)) QN_TRY(fn(user, &t));
+    for (int32_t l = 0; l < net->n_layer; l++)
+        for (int i = 0; i < N_LAYER_ROWS; i++)
+            if (due(net, &layer_rows[i], l, &t)) QN_TRY(fn(user, &t));
+    return QN_OK;
+}
+
+typedef struct binder {
+    const qn_net *net;
+    const qn_file *file;
+    qn_err *err;
+} binder;
+
+static qn_status bind(void *user, const qn_tensor_due *due_tensor)
+{
+    const binder *b = user;
+    const qn_tensor_due *d = due_tensor;
     qn_tensor_info t;
-    qn_file_tensor_at(file, i, &t);
-    QN_TRY(check_shape(&t, size_of(r->cols, net, l), size_of(r->rows, net, l), err));
-    net->used[i] = 1;
-    char *base = l ? (char *)l : (char *)net;
-    return r->is_vector ? qn_vector_bind((qn_vector *)(base + r->offset), file, i, err)
-                        : qn_weight_bind((qn_weight *)(base + r->offset), file, i, err);
+    const int64_t i = qn_file_tensor_find(b->file, d->name);
+    if (i < 0 && d->is_optional) return QN_OK;
+    if (i < 0) return qn_fail(b->err, QN_ERR_FORMAT, "tensor %s is missing (architecture %s, %d layers)", d->name, b->net->arch->name, b->net->n_layer);
+    qn_file_tensor_at(b->file, i, &t);
+    if (t.dims[0] != d->cols || t.dims[1] != d->rows || t.dims[2] != 1 || t.dims[3] != 1)
+        return qn_fail(b->err, QN_ERR_FORMAT, "tensor %s has the shape [%lld, %lld, %lld, %lld]; this model's is [%lld, %lld]", d->name,
+                       (long long)t.dims[0], (long long)t.dims[1], (long long)t.dims[2], (long long)t.dims[3], (long long)d->cols,
+                       (long long)d->rows);
+    b->net->used[i] = 1;
+    return d->is_vector ? qn_vector_bind(d->vector, b->file, i, b->err) : qn_weight_bind(d->weight, b->file, i, b->err);
 }
 
 /* Tensors that old converters wrote and that hold nothing a model needs. */
 static bool is_leftover(qn_str name)
 {
-    static const char tail[] = ".rotary_emb.inv_freq", tail2[] = ".attn_rot_embd";
-    return (name.len >= sizeof tail - 1 && !memcmp(name.ptr + name.len - (sizeof tail - 1), tail, sizeof tail - 1)) ||
-           (name.len >= sizeof tail2 - 1 && !memcmp(name.ptr + name.len - (sizeof tail2 - 1), tail2, sizeof tail2 - 1));
+    static const char *const tails[] = { ".rotary_emb.inv_freq", ".attn_rot_embd" };
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        const size_t n = strlen(tails[i]);
+        if (name.len >= n && !memcmp(name.ptr + name.len - n, tails[i], n)) return true;
+    }
+    return false;
 }
 
+/* A tensor that nothing reads would change what the model computes: refused, not ignored. */
 static qn_status all_used(const qn_net *net, const qn_file *file, qn_err *err)
 {
     for (int64_t i = 0; i < qn_file_n_tensors(file); i++) {
@@ -125,28 +150,20 @@ qn_status qn_net_bind_tensors(qn_net *net, const qn_file *file, qn_err *err)
 {
     net->used = qn_new((size_t)qn_file_n_tensors(file), 1);
     if (!net->used) return qn_fail(err, QN_ERR_NOMEM, "no memory for the tensor list");
-    for (int i = 0; i < N_NET_ROWS; i++) QN_TRY(bind_row(net, file, &net_rows[i], -1, err));
-    for (int32_t l = 0; l < net->n_layer; l++)
-        for (int i = 0; i < N_LAYER_ROWS; i++) QN_TRY(bind_row(net, file, &layer_rows[i], l, err));
+    QN_TRY(qn_net_each_tensor(net, bind, &(binder){ net, file, err }));
     return all_used(net, file, err);
 }
 
-static qn_status visit_row(const tensor_row *r, char *base, const qn_net_visitor *v)
+static qn_status visit(void *user, const qn_tensor_due *t)
 {
-    if (r->is_vector) {
-        qn_vector *x = (qn_vector *)(base + r->offset);
-        return x->n ? v->vector(v->user, x) : QN_OK;
-    }
-    qn_weight *w = (qn_weight *)(base + r->offset);
-    return qn_weight_present(w) ? v->weight(v->user, w) : QN_OK;
+    const qn_net_visitor *v = user;
+    if (t->is_vector) return t->vector->n ? v->vector(v->user, t->vector) : QN_OK;
+    return qn_weight_present(t->weight) ? v->weight(v->user, t->weight) : QN_OK;
 }
 
 qn_status qn_net_visit(qn_net *net, const qn_net_visitor *v)
 {
-    for (int i = 0; i < N_NET_ROWS; i++) QN_TRY(visit_row(&net_rows[i], (char *)net, v));
-    for (int32_t l = 0; l < net->n_layer; l++)
-        for (int i = 0; i < N_LAYER_ROWS; i++) QN_TRY(visit_row(&layer_rows[i], (char *)&net->layer[l], v));
-    return QN_OK;
+    return qn_net_each_tensor(net, visit, (void *)(uintptr_t)v);
 }
 
 qn_status qn_net_open(qn_net *net, const qn_file *file, int32_t n_vocab, qn_err *err)

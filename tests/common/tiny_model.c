@@ -1,0 +1,181 @@
+#include "tests/common/tiny_model.h"
+
+#include "models/model.h"
+#include "quant/quant.h"
+#include "src/base/half.h"
+#include "src/format/writer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_EMBD = 256, N_LAYER = 6, N_HEAD = 4, N_HEAD_KV = 2, HEAD_DIM = 32, N_FF = 512 };
+
+/* Where a block keeps its half-float scales, and their size for weights of about 0.05: the rest may be any bytes. */
+typedef struct scales {
+    int32_t type;
+    int32_t at[2];
+    int32_t n;
+    float size[2];
+} scales;
+static const scales scale_table[] = {
+    { 2, { 0 }, 1, { 0.01f } },           /* Q4_0 */
+    { 3, { 0, 2 }, 2, { 0.01f, -0.08f } }, /* Q4_1 */
+    { 6, { 0 }, 1, { 0.005f } },          /* Q5_0 */
+    { 7, { 0, 2 }, 2, { 0.005f, -0.08f } }, /* Q5_1 */
+    { 8, { 0 }, 1, { 0.0007f } },         /* Q8_0 */
+    { 12, { 0, 2 }, 2, { 0.0003f, 0.002f } }, /* Q4_K */
+    { 13, { 0, 2 }, 2, { 0.00015f, 0.002f } }, /* Q5_K */
+    { 14, { 208 }, 1, { 0.00003f } },     /* Q6_K */
+};
+static const int32_t types[] = { 0, 1, 30, 2, 3, 6, 7, 8, 12, 13, 14 };
+
+int32_t tiny_model_formats(const int32_t **out)
+{
+    *out = types;
+    return (int32_t)(sizeof types / sizeof *types);
+}
+
+static uint32_t next(uint32_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
+
+/* About normal, with the given deviation: the sum of four uniform numbers. */
+static float normal(uint32_t *state, float deviation)
+{
+    float sum = 0;
+    for (int i = 0; i < 4; i++) sum += (float)(next(state) >> 8) * 0x1p-24f - 0.5f;
+    return sum * deviation * 1.732f;
+}
+
+static void fill_floats(uint8_t *out, int32_t type, int64_t n, float mean, float deviation, uint32_t *state)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float x = mean + normal(state, deviation);
+        const uint32_t bits = qn_f32_bits(x);
+        const uint16_t half = type == 1 ? qn_f16_from_f32(x) : (uint16_t)(bits >> 16);
+        if (type == 0) memcpy(out + 4 * i, &bits, 4);
+        else memcpy(out + 2 * i, &half, 2);
+    }
+}
+
+static void fill_blocks(uint8_t *out, const qn_fmt *fmt, int64_t n_blocks, uint32_t *state)
+{
+    const scales *s = scale_table;
+    while (s->type != fmt->id) s++;
+    for (int64_t b = 0; b < n_blocks; b++) {
+        uint8_t *block = out + b * fmt->bytes;
+        for (int32_t i = 0; i < fmt->bytes; i++) block[i] = (uint8_t)(next(state) >> 11);
+        for (int32_t i = 0; i < s->n; i++) {
+            const uint16_t d = qn_f16_from_f32(s->size[i] * (0.5f + (float)(next(state) >> 8) * 0x1p-24f));
+            memcpy(block + s->at[i], &d, 2);
+        }
+    }
+}
+
+typedef struct maker {
+    qn_writer *w;
+    int32_t fmt;
+    uint32_t state;
+    uint8_t **data; /* kept until the writer has closed */
+    size_t n_data;
+} maker;
+
+static qn_status add_tensor(void *user, const qn_tensor_due *t)
+{
+    maker *m = user;
+    if (t->is_optional && strcmp(t->name, "rope_freqs.weight")) return QN_OK;
+    const qn_fmt *fmt = qn_fmt_by_id(t->is_vector ? 0 : m->fmt);
+    const int64_t n = t->cols * t->rows;
+    uint8_t *bytes = malloc((size_t)(n / fmt->block * fmt->bytes));
+    if (!bytes) return QN_ERR_NOMEM;
+    m->data[m->n_data++] = bytes;
+    if (t->is_vector) fill_floats(bytes, 0, n, 1, 0.1f, &m->state);
+    else if (fmt->block == 1) fill_floats(bytes, fmt->id, n, 0, 0.08f, &m->state);
+    else fill_blocks(bytes, fmt, n / fmt->block, &m->state);
+    const int64_t dims[] = { t->cols, t->rows };
+    return qn_writer_tensor(m->w, t->name, fmt->id, t->is_vector ? 1 : 2, dims, bytes);
+}
+
+static void add_vocabulary(qn_writer *w)
+{
+    static char text[TINY_VOCAB][8];
+    static qn_str token[TINY_VOCAB];
+    static float score[TINY_VOCAB];
+    static int32_t kind[TINY_VOCAB];
+    for (int i = 0; i < TINY_VOCAB; i++) {
+        if (i < 3) snprintf(text[i], sizeof text[i], "%s", (const char *[]){ "<unk>", "<s>", "</s>" }[i]);
+        else if (i < 259) snprintf(text[i], sizeof text[i], "<0x%02X>", (unsigned)(i - 3));
+        else if (i < 285) snprintf(text[i], sizeof text[i], "%c", 'a' + i - 259);
+        else snprintf(text[i], sizeof text[i], "%s", (const char *[]){ "\xe2\x96\x81", "th", "the" }[i - 285]);
+        token[i] = (qn_str){ text[i], strlen(text[i]) };
+        score[i] = (float)-i;
+        kind[i] = i == 0 ? 2 : i < 3 ? 3 : i < 259 ? 6 : 1;
+    }
+    qn_writer_key_str(w, "tokenizer.ggml.model", QN_LIT("llama"));
+    qn_writer_key_strings(w, "tokenizer.ggml.tokens", token, TINY_VOCAB);
+    qn_writer_key_array(w, "tokenizer.ggml.scores", QN_V_F32, score, TINY_VOCAB);
+    qn_writer_key_array(w, "tokenizer.ggml.token_type", QN_V_I32, kind, TINY_VOCAB);
+    qn_writer_key_u32(w, "tokenizer.ggml.bos_token_id", 1);
+    qn_writer_key_u32(w, "tokenizer.ggml.eos_token_id", 2);
+    qn_writer_key_u32(w, "tokenizer.ggml.unknown_token_id", 0);
+}
+
+static void add_keys(qn_writer *w, const char *arch)
+{
+    static const struct {
+        const char *key;
+        uint32_t value;
+    } keys[] = {
+        { "block_count", N_LAYER }, { "context_length", TINY_CTX }, { "embedding_length", N_EMBD }, { "feed_forward_length", N_FF },
+        { "attention.head_count", N_HEAD }, { "attention.head_count_kv", N_HEAD_KV }, { "attention.key_length", HEAD_DIM },
+        { "attention.value_length", HEAD_DIM }, { "attention.sliding_window", TINY_WINDOW },
+    };
+    char name[96];
+    qn_writer_key_str(w, "general.architecture", (qn_str){ arch, strlen(arch) });
+    qn_writer_key_str(w, "general.name", QN_LIT("tiny"));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        snprintf(name, sizeof name, "%s.%s", arch, keys[i].key);
+        qn_writer_key_u32(w, name, keys[i].value);
+    }
+    snprintf(name, sizeof name, "%s.attention.layer_norm_rms_epsilon", arch);
+    qn_writer_key_f32(w, name, 1e-5f);
+    add_vocabulary(w);
+}
+
+/* Which tensors are due is the model code's knowledge: the keys are written to a file of their own, and the network reads them there. */
+static qn_status write_model(const char *path, const char *arch, maker *m, qn_err *err)
+{
+    qn_file *keys = NULL;
+    qn_net net = { .n_vocab = TINY_VOCAB, .arch = qn_arch_find((qn_str){ arch, strlen(arch) }) };
+    QN_TRY(qn_writer_open(&m->w, path, 32, err));
+    add_keys(m->w, arch);
+    QN_TRY(qn_writer_close(&m->w, err));
+    QN_TRY(qn_file_open(&keys, path, err));
+    qn_status s = qn_net_read_hparams(&net, keys, err);
+    qn_file_close(&keys);
+    if (s == QN_OK) s = qn_writer_open(&m->w, path, 32, err);
+    if (s == QN_OK) {
+        add_keys(m->w, arch);
+        s = qn_net_each_tensor(&net, add_tensor, m);
+    }
+    if (s == QN_OK) s = qn_writer_close(&m->w, err);
+    else qn_writer_abandon(&m->w);
+    qn_net_close(&net);
+    return s;
+}
+
+bool tiny_model_write(const char *path, const char *arch, int32_t fmt, uint32_t seed)
+{
+    qn_err err = { 0 };
+    uint8_t *data[512];
+    maker m = { .fmt = fmt, .state = seed * 2654435761u + 1, .data = data };
+    const qn_status s = write_model(path, arch, &m, &err);
+    for (size_t i = 0; i < m.n_data; i++) free(data[i]);
+    if (s != QN_OK) fprintf(stderr, "%s: %s\n", path, err.text);
+    return s == QN_OK;
+}

@@ -1,0 +1,20 @@
+/* Small random models of any registered architecture, written as real GGUF files, with a toy vocabulary of bytes and a few words. */
+#ifndef QN_TEST_TINY_MODEL_H
+#define QN_TEST_TINY_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TINY_VOCAB = 3 + 256 + 29, TINY_WINDOW = 24, TINY_CTX = 512 };
+
+/**
+ * @param fmt   GGUF type of the matrices: F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K or Q6_K
+ * @param seed  of the weights
+ * @return false after printing why
+ */
+bool tiny_model_write(const char *path, const char *arch, int32_t fmt, uint32_t seed);
+
+/** The types above. @return their number */
+int32_t tiny_model_formats(const int32_t **types);
+
+#endif
