@@ -1,0 +1,239 @@
+/* Loading and evaluating when something is wrong: every allocation in turn, a file whose keys or tensors are wrong one at a time. Always a
+ * status and a sentence; nothing is left behind (the address sanitizer looks for leaks). */
+#include "models/model.h"
+#include "quant/quant.h"
+#include "src/format/writer.h"
+#include "tests/common/fault.h"
+#include "tests/common/tiny_model.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static char path[64], wrong_path[64];
+static float logits[TINY_VOCAB];
+
+/* The whole way from file to logits. */
+static qn_status open_and_run(const char *file, qn_err *err)
+{
+    static const int32_t ids[] = { 1, 20, 30, 40, 50, 60 };
+    qn_model *m = NULL;
+    qn_engine *e = NULL;
+    qn_session *s = NULL;
+    qn_model_opts mo = QN_MODEL_OPTS_INIT;
+    qn_engine_opts eo = QN_ENGINE_OPTS_INIT;
+    mo.n_threads = eo.n_threads = 2;
+    eo.n_ctx = 64;
+    eo.n_chunk = 4;
+    qn_status st = qn_model_open(&m, file, &mo, err);
+    if (st == QN_OK) st = qn_engine_open(&e, m, &eo, err);
+    if (st == QN_OK) st = qn_session_open(&s, e, err);
+    if (st == QN_OK) st = qn_session_eval(s, ids, 6, logits, err);
+    qn_session_close(&s);
+    qn_engine_close(&e);
+    qn_model_close(&m);
+    return st;
+}
+
+static void failing_allocations(void **state)
+{
+    (void)state;
+    assert_true(tiny_model_write(path, "gemma3", 8, 1));
+    long n = 1;
+    for (;; n++) {
+        qn_err err = { 0 };
+        test_fail_alloc_at(n);
+        const qn_status st = open_and_run(path, &err);
+        const bool failed = test_alloc_has_failed();
+        test_fail_alloc_at(0);
+        if (!failed && st != QN_OK) fail_msg("nothing failed, and yet: %s", err.text);
+        if (!failed) break;
+        if (st != QN_OK && !err.text[0]) fail_msg("allocation %ld fails without a sentence (%s)", n, qn_status_name(st));
+    }
+    assert_true(n > 20);
+}
+
+/* One thing that is wrong with a model: a key's value, or a tensor that is left out, of another shape, or one too many. */
+typedef struct spoil {
+    const char *key;
+    uint32_t value;
+    const char *drop, *reshape, *extra;
+} spoil;
+
+static bool is(qn_str a, const char *b)
+{
+    return b && a.len == strlen(b) && !memcmp(a.ptr, b, a.len);
+}
+
+static bool ends_in(qn_str a, const char *b)
+{
+    return b && a.len >= strlen(b) && !memcmp(a.ptr + a.len - strlen(b), b, strlen(b));
+}
+
+static void copy_keys(qn_writer *w, const qn_file *f, const spoil *how)
+{
+    qn_str key;
+    qn_value v;
+    for (int64_t i = 0; qn_file_key_at(f, i, &key, &v); i++) {
+        char name[128];
+        snprintf(name, sizeof name, "%.*s", (int)key.len, key.ptr);
+        if (ends_in(key, how->key)) qn_writer_key_u32(w, name, how->value);
+        else qn_writer_key_value(w, key, &v);
+    }
+}
+
+static void copy_tensor_heads(qn_writer *w, const qn_file *f, const spoil *how)
+{
+    qn_tensor_info t;
+    for (int64_t i = 0; qn_file_tensor_at(f, i, &t); i++) {
+        char name[128];
+        int64_t dims[] = { t.dims[0], t.dims[1] };
+        if (is(t.name, how->drop)) continue;
+        snprintf(name, sizeof name, "%.*s", (int)t.name.len, t.name.ptr);
+        if (is(t.name, how->reshape)) dims[0] /= 2, dims[1] *= 2;
+        qn_writer_tensor(w, name, 0, dims[1] == 1 ? 1 : 2, dims, NULL);
+    }
+    if (how->extra) qn_writer_tensor(w, how->extra, 0, 1, (int64_t[]){ 64 }, NULL);
+}
+
+static void copy_tensor_data(qn_writer *w, const qn_file *f, const spoil *how)
+{
+    static const float more[64];
+    qn_tensor_info t;
+    for (int64_t i = 0; qn_file_tensor_at(f, i, &t); i++) {
+        const size_t n = (size_t)(t.dims[0] * t.dims[1]);
+        if (is(t.name, how->drop)) continue;
+        float *rows = malloc(n * sizeof *rows);
+        assert_non_null(rows);
+        assert_int_equal(qn_file_rows_f32(f, i, 0, t.dims[1], rows, NULL), QN_OK);
+        qn_writer_data(w, rows, n * sizeof *rows);
+        free(rows);
+    }
+    if (how->extra) qn_writer_data(w, more, sizeof more);
+}
+
+static void write_spoiled(const spoil *how)
+{
+    qn_file *f = NULL;
+    qn_writer *w = NULL;
+    qn_err err = { 0 };
+    assert_int_equal(qn_file_open(&f, path, &err), QN_OK);
+    assert_int_equal(qn_writer_open(&w, wrong_path, 32, &err), QN_OK);
+    copy_keys(w, f, how);
+    copy_tensor_heads(w, f, how);
+    copy_tensor_data(w, f, how);
+    if (qn_writer_close(&w, &err) != QN_OK) fail_msg("%s", err.text);
+    qn_file_close(&f);
+}
+
+static const spoil spoils[] = {
+    { .key = ".block_count", .value = 0 },
+    { .key = ".block_count", .value = 5 },
+    { .key = ".block_count", .value = 7 },
+    { .key = ".block_count", .value = 513 },
+    { .key = ".block_count", .value = 0x80000000u },
+    { .key = ".embedding_length", .value = 0 },
+    { .key = ".embedding_length", .value = 0xffffffffu },
+    { .key = ".embedding_length", .value = 128 },
+    { .key = ".feed_forward_length", .value = 0 },
+    { .key = ".feed_forward_length", .value = 513 },
+    { .key = ".attention.head_count", .value = 0 },
+    { .key = ".attention.head_count", .value = 3 },
+    { .key = ".attention.head_count_kv", .value = 3 },
+    { .key = ".attention.head_count_kv", .value = 0x7fffffffu },
+    { .key = ".attention.key_length", .value = 7 },
+    { .key = ".attention.key_length", .value = 4096 },
+    { .key = ".attention.value_length", .value = 24 },
+    { .key = ".context_length", .value = 0 },
+    { .key = ".layer_norm_rms_epsilon", .value = 1 },
+    { .key = "general.architecture", .value = 1 },
+    { .key = "tokenizer.ggml.tokens", .value = 1 },
+    { .drop = "token_embd.weight" },
+    { .drop = "blk.3.attn_q.weight" },
+    { .drop = "blk.5.ffn_norm.weight" },
+    { .drop = "output_norm.weight" },
+    { .reshape = "token_embd.weight" },
+    { .reshape = "blk.0.attn_k.weight" },
+    { .reshape = "blk.2.ffn_down.weight" },
+    { .extra = "blk.0.attn_mystery.weight" },
+};
+
+static void wrong_models(void **state)
+{
+    (void)state;
+    for (int32_t a = 0; a < qn_arch_count(); a++) {
+        const char *arch = qn_arch_at(a)->name;
+        qn_err err = { 0 };
+        assert_true(tiny_model_write(path, arch, 0, 1));
+        write_spoiled(&(spoil){ 0 });
+        if (open_and_run(wrong_path, &err) != QN_OK) fail_msg("the unspoiled copy: %s", err.text);
+        for (size_t i = 0; i < sizeof spoils / sizeof *spoils; i++) {
+            write_spoiled(&spoils[i]);
+            if (open_and_run(wrong_path, &err) == QN_OK) fail_msg("%s: wrong model %zu is accepted", arch, i);
+            if (!strstr(err.text, wrong_path)) fail_msg("the sentence does not name the file: %s", err.text);
+        }
+    }
+}
+
+static void unknown_architecture(void **state)
+{
+    (void)state;
+    qn_writer *w = NULL;
+    qn_file *f = NULL;
+    qn_memory_plan plan;
+    qn_err err = { 0 };
+    assert_int_equal(qn_writer_open(&w, wrong_path, 32, &err), QN_OK);
+    qn_writer_key_str(w, "general.architecture", QN_LIT("perceptron"));
+    assert_int_equal(qn_writer_close(&w, &err), QN_OK);
+    assert_int_equal(qn_file_open(&f, wrong_path, &err), QN_OK);
+    assert_int_equal(qn_memory_estimate(f, 0, 0, &plan, &err), QN_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "perceptron"));
+    assert_non_null(strstr(err.text, "llama"));
+    qn_file_close(&f);
+}
+
+/* The estimate from the header is what the engine then takes. */
+static void estimate_is_exact(void **state)
+{
+    (void)state;
+    for (int32_t a = 0; a < qn_arch_count(); a++) {
+        qn_memory_plan plan;
+        qn_model *m = NULL;
+        qn_engine *e = NULL;
+        qn_model_info mi;
+        qn_engine_info ei;
+        qn_engine_opts o = QN_ENGINE_OPTS_INIT;
+        o.n_ctx = 300;
+        assert_true(tiny_model_write(path, qn_arch_at(a)->name, 12, 1));
+        assert_int_equal(qn_model_open(&m, path, NULL, NULL), QN_OK);
+        assert_int_equal(qn_engine_open(&e, m, &o, NULL), QN_OK);
+        assert_int_equal(qn_memory_estimate(qn_model_file(m), 300, 0, &plan, NULL), QN_OK);
+        qn_model_get_info(m, &mi);
+        qn_engine_get_info(e, &ei);
+        assert_int_equal(plan.weight_bytes, mi.weight_bytes);
+        assert_int_equal(plan.kv_bytes, ei.kv_bytes);
+        assert_int_equal(plan.scratch_bytes, ei.scratch_bytes);
+        qn_engine_close(&e);
+        qn_model_close(&m);
+    }
+}
+
+int main(void)
+{
+    snprintf(path, sizeof path, "/tmp/quern-fault-%ld.gguf", (long)getpid());
+    snprintf(wrong_path, sizeof wrong_path, "/tmp/quern-wrong-%ld.gguf", (long)getpid());
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(wrong_models),
+        cmocka_unit_test(unknown_architecture),
+        cmocka_unit_test(estimate_is_exact),
+    };
+    const int code = cmocka_run_group_tests(tests, NULL, NULL);
+    remove(path);
+    remove(wrong_path);
+    return code;
+}
