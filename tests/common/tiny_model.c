@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_EMBD = 256, N_LAYER = 6, N_HEAD = 4, N_HEAD_KV = 2, HEAD_DIM = 32, N_FF = 512 };
+enum { N_EMBD = 256, N_LAYER = 6, N_HEAD = 4, N_HEAD_KV = 2, HEAD_DIM = 64, N_FF = 512 };
 
 /* Where a block keeps its half-float scales, and their size for weights of about 0.05: the rest may be any bytes. */
 typedef struct scales {
@@ -163,10 +163,9 @@ static qn_status write_model(const char *path, const char *arch, maker *m, qn_er
         add_keys(m->w, arch);
         s = qn_net_each_tensor(&net, add_tensor, m);
     }
-    if (s == QN_OK) s = qn_writer_close(&m->w, err);
-    else qn_writer_abandon(&m->w);
+    const qn_status closed = qn_writer_close(&m->w, err); /* knows the first failure's sentence */
     qn_net_close(&net);
-    return s;
+    return s == QN_OK ? closed : s;
 }
 
 bool tiny_model_write(const char *path, const char *arch, int32_t fmt, uint32_t seed)

@@ -149,7 +149,7 @@ static const spoil spoils[] = {
     { .key = ".attention.key_length", .value = 4096 },
     { .key = ".attention.value_length", .value = 24 },
     { .key = ".context_length", .value = 0 },
-    { .key = ".layer_norm_rms_epsilon", .value = 1 },
+    { .key = ".layer_norm_rms_epsilon", .value = 0 },
     { .key = "general.architecture", .value = 1 },
     { .key = "tokenizer.ggml.tokens", .value = 1 },
     { .drop = "token_embd.weight" },
