@@ -396,6 +396,7 @@ typedef struct qn_generate_opts {
     bool special;             /* control tokens appear in the text                           */
     qn_text_fn on_text;       /* may be NULL                                                 */
     void *user;
+    void (*on_token)(void *user, int32_t id); /* may be NULL; each token as it is chosen, an end token too */
 } qn_generate_opts;
 
 typedef struct qn_generate_result {

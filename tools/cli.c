@@ -1,17 +1,21 @@
 #include "cli.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* One line whatever an argument or a file name brings in: bytes that a terminal would obey become '?'. */
 static int say(int code, const char *fmt, va_list ap)
 {
+    char text[2048];
     fflush(stdout);
-    fputs("quern: ", stderr);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, fmt, ap);
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
+    fprintf(stderr, "quern: %s\n", text);
     return code;
 }
 
@@ -33,37 +37,49 @@ int cli_usage(const char *fmt, ...)
     return CLI_USAGE;
 }
 
-static void print_help(const char *usage, const char *about, const cli_opt *o)
+/* "  -t, --threads N" in 30 columns, then the help, each further line of it under the first. */
+static void print_option(const cli_opt *o)
 {
-    printf("usage: quern %s\n\n%s\n", usage, about);
-    bool headed = false;
-    for (; o->kind; o++) {
-        char left[64];
-        if (o->kind == CLI_FILE) continue;
-        if (o->kind == CLI_HEAD) {
-            printf("\n%s\n", o->help);
-            headed = true;
-            continue;
-        }
-        if (!headed) printf("\nOptions\n");
-        headed = true;
-        const int n = o->letter ? snprintf(left, sizeof left, "-%c, --%s", o->letter, o->name) : snprintf(left, sizeof left, "    --%s", o->name);
-        if (o->arg && n > 0 && (size_t)n < sizeof left) snprintf(left + n, sizeof left - (size_t)n, " %s", o->arg);
-        printf("  %-30s", left);
-        if (strlen(left) > 29) printf("\n  %-30s", "");
-        for (const char *p = o->help; *p; p++) {
-            putchar(*p);
-            if (*p == '\n') printf("  %-30s", "");
-        }
-        putchar('\n');
+    char left[64];
+    const int n = o->letter ? snprintf(left, sizeof left, "-%c, --%s", o->letter, o->name) : snprintf(left, sizeof left, "    --%s", o->name);
+    if (o->arg && n > 0 && (size_t)n < sizeof left) snprintf(left + n, sizeof left - (size_t)n, " %s", o->arg);
+    printf("  %-30s", left);
+    if (strlen(left) > 29) printf("\n  %-30s", "");
+    for (const char *p = o->help; *p; p++) {
+        putchar(*p);
+        if (*p == '\n') printf("  %-30s", "");
     }
-    printf("      --help                    this text\n");
+    putchar('\n');
 }
 
-/* "-1" and "-.5" are values, "-r" is an option. */
+static void print_options(const cli_opt *o, bool *headed)
+{
+    for (; o->kind; o++) {
+        if (o->kind == CLI_FILE) continue;
+        if (o->kind == CLI_TABLE) {
+            print_options(o->target, headed);
+            continue;
+        }
+        if (o->kind == CLI_HEAD) printf("\n%s\n", o->help);
+        else if (!*headed) printf("\nOptions\n");
+        *headed = true;
+        if (o->kind != CLI_HEAD) print_option(o);
+    }
+}
+
+static void print_help(const char *usage, const char *about, const cli_opt *o)
+{
+    bool headed = false;
+    printf("usage: quern %s\n\n%s\n", usage, about);
+    print_options(o, &headed);
+    if (!headed) printf("\nOptions\n");
+    printf("  -h, --help                    this text\n");
+}
+
+/* "-r" is an option; "-1", "-.5" and "-inf" are values, and so is "- milk and eggs". */
 static bool looks_like_option(const char *s)
 {
-    return s[0] == '-' && s[1] && !(s[1] >= '0' && s[1] <= '9') && s[1] != '.' && strcmp(s, "-inf");
+    return s[0] == '-' && (s[1] == '-' || isalpha((unsigned char)s[1])) && !strpbrk(s, " \t\n") && strcmp(s, "-inf") != 0;
 }
 
 static bool set_number(const char *cmd, const cli_opt *o, const char *text)
@@ -99,8 +115,8 @@ static bool set_value(const char *cmd, cli_opt *o, const char *text)
     }
     if (o->kind == CLI_LIST) {
         cli_list *l = o->target;
-        if (l->n == 64) {
-            cli_usage("%s: --%s is given more than 64 times", cmd, o->name);
+        if (l->n == CLI_LIST_MAX) {
+            cli_usage("%s: --%s is given more than %d times", cmd, o->name, CLI_LIST_MAX);
             return false;
         }
         l->item[l->n++] = text;
@@ -112,7 +128,9 @@ static bool set_value(const char *cmd, cli_opt *o, const char *text)
 static cli_opt *find(cli_opt *opts, const char *name, size_t n, char letter)
 {
     for (cli_opt *o = opts; o->kind; o++) {
-        if (o->kind == CLI_FILE || o->kind == CLI_HEAD) continue;
+        cli_opt *inner = o->kind == CLI_TABLE ? find(o->target, name, n, letter) : NULL;
+        if (inner) return inner;
+        if (o->kind == CLI_FILE || o->kind == CLI_HEAD || o->kind == CLI_TABLE) continue;
         if (letter ? o->letter == letter : (strlen(o->name) == n && !memcmp(o->name, name, n))) return o;
     }
     return NULL;
@@ -127,13 +145,27 @@ static bool set_positional(const char *cmd, cli_opt *opts, const char *text)
     return false;
 }
 
+/* The option that argument `a` names, and its value where it is in the same argument. */
+static cli_opt *match(cli_opt *opts, const char *a, const char **value)
+{
+    *value = NULL;
+    if (a[1] == '-') {
+        const char *eq = strchr(a, '=');
+        if (eq) *value = eq + 1;
+        return find(opts, a + 2, eq ? (size_t)(eq - a - 2) : strlen(a + 2), 0);
+    }
+    cli_opt *o = find(opts, NULL, 0, a[1]);
+    if (!o) return a[2] ? find(opts, a + 1, strlen(a + 1), 0) : NULL; /* "-pg" is written so by habit */
+    if (a[2]) *value = a + 2;
+    return o;
+}
+
 int cli_parse(int argc, char **argv, const char *usage, const char *about, cli_opt *opts)
 {
     const char *cmd = argv[0];
     bool only_files = false;
     for (int i = 1; i < argc; i++) {
-        const char *a = argv[i], *value = NULL;
-        cli_opt *o;
+        const char *a = argv[i], *value;
         if (only_files || a[0] != '-' || !a[1]) {
             if (!set_positional(cmd, opts, a)) return CLI_USAGE;
             continue;
@@ -146,15 +178,7 @@ int cli_parse(int argc, char **argv, const char *usage, const char *about, cli_o
             print_help(usage, about, opts);
             return CLI_OK;
         }
-        if (a[1] == '-') {
-            const char *eq = strchr(a, '=');
-            o = find(opts, a + 2, eq ? (size_t)(eq - a - 2) : strlen(a + 2), 0);
-            value = eq ? eq + 1 : NULL;
-        } else {
-            o = find(opts, NULL, 0, a[1]);
-            if (!o && a[2]) o = find(opts, a + 1, strlen(a + 1), 0); /* "-pg" is written so by habit */
-            else value = a[2] ? a + 2 : NULL;
-        }
+        cli_opt *o = match(opts, a, &value);
         if (!o) return cli_usage("%s: no option '%s'; 'quern %s --help' lists them", cmd, a, cmd);
         if (o->kind == CLI_FLAG) {
             if (value) return cli_usage("%s: '%s' takes no value", cmd, a);

@@ -26,10 +26,12 @@ typedef enum cli_kind {
     CLI_LIST,     /* cli_list *: may be given several times                                 */
     CLI_FILE,     /* const char **: a positional argument; "..." of them are not supported  */
     CLI_HEAD,     /* a heading in the help                                                  */
+    CLI_TABLE,    /* cli_opt *: the options of another table, in this place                 */
 } cli_kind;
 
+enum { CLI_LIST_MAX = 64 };
 typedef struct cli_list {
-    const char *item[64];
+    const char *item[CLI_LIST_MAX];
     int32_t n;
 } cli_list;
 
@@ -46,8 +48,8 @@ typedef struct cli_opt {
 
 /**
  * Parse argv against a table that ends in CLI_END; `usage` is the first line of the help, `about` the text under it. Understands "-t 4",
- * "-t4", "--threads 4", "--threads=4", "--" and --help. A value that looks like an option is refused ("-r -e" forgot its value), but
- * a negative number is a value.
+ * "-t4", "--threads 4", "--threads=4", "--" and --help. A value that looks like an option is refused ("-r -e" forgot its value); a
+ * negative number, or text with a space in it, is a value.
  * @return -1 to go on; else the exit code, after having printed help or the mistake
  */
 int cli_parse(int argc, char **argv, const char *usage, const char *about, cli_opt *opts);
@@ -71,7 +73,8 @@ char *cli_read_all(const char *path, size_t *n);
 /** One line of a stream without its newline, growing *line; false at the end of input. */
 bool cli_read_line(FILE *f, char **line, size_t *cap, size_t *n);
 
-/** A progress bar on stderr when that is a terminal: pass as qn_progress_fn with the text as user. Erases itself at done == total. */
+/** A progress bar on stderr when that is a terminal: pass as qn_progress_fn with the text as user. Erases itself at done == total, and
+ *  stops the work after Ctrl-C (see cli_interrupt.h). */
 bool cli_progress(void *text, uint64_t done, uint64_t total);
 
 const qn_cmd *cli_cmd_find(const char *name);

@@ -1,4 +1,5 @@
 #include "cli.h"
+#include "cli_interrupt.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -64,10 +65,11 @@ bool cli_model_path(const char *arg, char *out)
 bool cli_progress(void *text, uint64_t done, uint64_t total)
 {
     enum { WIDTH = 30 };
-    if (!isatty(STDERR_FILENO)) return true;
-    if (done >= total) {
+    const bool go_on = !cli_interrupted();
+    if (!isatty(STDERR_FILENO)) return go_on;
+    if (done >= total || !go_on) {
         fputs("\r\033[K", stderr);
-        return true;
+        return go_on;
     }
     const int full = total ? (int)((double)done / (double)total * WIDTH) : 0;
     fprintf(stderr, "\r%s [%.*s%.*s] %3d %%", (const char *)text, full, "##############################", WIDTH - full,

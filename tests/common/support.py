@@ -32,6 +32,22 @@ def cached_model(name=DEFAULT_MODEL):
     return path
 
 
+def chat_model():
+    """A model that the front ends can talk to, whatever it says: QUERN_MODEL, the default model, or a tiny one of the reference data."""
+    given = os.environ.get("QUERN_MODEL")
+    if given:
+        return given
+    tiny = ref("arch", "llama.gguf")
+    if tiny:
+        return tiny
+    return cached_model()
+
+
+def talking_model():
+    """A model that makes sense and takes its time: QUERN_MODEL or the default one."""
+    return os.environ.get("QUERN_MODEL") or cached_model()
+
+
 def quern(*args, code=0, stdin=b""):
     """Run the program; its stdout as bytes. Fails unless it ends with exit code `code` (None: any, and (code, stdout, stderr) is returned)."""
     p = subprocess.run([QUERN, *map(str, args)], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=580)

@@ -1,0 +1,46 @@
+/* Options that are the same in every command: the model and the engine, and sampling. */
+#ifndef QUERN_CLI_COMMON_H
+#define QUERN_CLI_COMMON_H
+
+#include "cli.h"
+
+/** A model made ready. Fill `opt` with cli_engine_options, put it into the command's table as a CLI_TABLE, parse, open. */
+typedef struct cli_engine {
+    const char *model_arg, *cpu;
+    int32_t threads, ctx, chunk;
+    bool exact;
+    cli_opt opt[10];
+    qn_model *model;
+    qn_engine *engine;
+    char path[4096];
+} cli_engine;
+
+cli_opt *cli_engine_options(cli_engine *e);
+/** Load the model. SIGINT is caught from here on. @return -1 to go on, else the exit code, after a message */
+int cli_model_open(cli_engine *e);
+/** Open the engine on the loaded model; ctx, threads and so on as the fields say. @return as above */
+int cli_engine_open(cli_engine *e);
+void cli_engine_close(cli_engine *e);
+
+/** The table without the option of that name, where a command has its own. @return table */
+cli_opt *cli_options_without(cli_opt *table, const char *name);
+
+/** Sampling, as chat and run take it. */
+typedef struct cli_sampling {
+    qn_sample_opts o;           /* complete after cli_sampling_finish                                  */
+    cli_list bias_text, breakers;
+    qn_logit_bias bias[CLI_LIST_MAX];
+    bool show_order;
+    cli_opt opt[32];
+} cli_sampling;
+
+cli_opt *cli_sampling_options(cli_sampling *s);
+/** Check what the table cannot: --logit-bias, --order. @return -1 to go on, else the exit code, after a message */
+int cli_sampling_finish(cli_sampling *s, const char *cmd);
+/** The order and the values in use, one sampler a line. */
+void cli_sampling_print(const qn_sample_opts *o, FILE *f);
+
+/** "quern: <sentence>" of a library call that failed. */
+int cli_failed(const qn_err *err);
+
+#endif
