@@ -41,7 +41,8 @@ int cli_usage(const char *fmt, ...)
 static void print_option(const cli_opt *o)
 {
     char left[64];
-    const int n = o->letter ? snprintf(left, sizeof left, "-%c, --%s", o->letter, o->name) : snprintf(left, sizeof left, "    --%s", o->name);
+    const int n = o->letter ? snprintf(left, sizeof left, "-%c, --%s", o->letter, o->name)
+                            : snprintf(left, sizeof left, "    --%s", o->name);
     if (o->arg && n > 0 && (size_t)n < sizeof left) snprintf(left + n, sizeof left - (size_t)n, " %s", o->arg);
     printf("  %-30s", left);
     if (strlen(left) > 29) printf("\n  %-30s", "");

@@ -17,9 +17,9 @@ cli_opt *cli_engine_options(cli_engine *e)
 {
     const cli_opt t[] = {
         { .kind = CLI_HEAD, .help = "Model and machine" },
-        { CLI_STR, "model", 'm', "MODEL", "a GGUF file, or the beginning of the name of one in the cache (default: SmolLM2)", &e->model_arg, 0, 0, 0 },
+        { CLI_STR, "model", 'm', "MODEL", "a GGUF file, or how one in the cache begins (default: SmolLM2)", &e->model_arg, 0, 0, 0 },
         { CLI_INT, "threads", 't', "N", "threads (default: the physical cores this process may use)", &e->threads, 1, 512, 0 },
-        { CLI_INT, "ctx", 'c', "N", "positions the context holds (default: what the model was trained for, at most 4096)", &e->ctx, 1, INT32_MAX, 0 },
+        { CLI_INT, "ctx", 'c', "N", "positions of the context (default: as trained, at most 4096)", &e->ctx, 1, INT32_MAX, 0 },
         { CLI_INT, "chunk", 0, "N", "prompt tokens a step, 1 to 4096 (default 512)", &e->chunk, 1, 4096, 0 },
         { CLI_STR, "cpu", 0, "LEVEL", "highest instruction set to use; 'quern version' lists them", &e->cpu, 0, 0, 0 },
         { CLI_FLAG, "exact", 0, NULL, "only numerics that are the same, bit for bit, on every level", &e->exact, 0, 0, 0 },
@@ -67,7 +67,9 @@ int cli_model_open(cli_engine *e)
 int cli_engine_open(cli_engine *e)
 {
     qn_err err = { 0 };
-    const qn_engine_opts o = { .size = sizeof o, .n_threads = e->threads, .n_ctx = e->ctx, .n_chunk = e->chunk, .cpu = e->cpu, .exact = e->exact };
+    const qn_engine_opts o = {
+        .size = sizeof o, .n_threads = e->threads, .n_ctx = e->ctx, .n_chunk = e->chunk, .cpu = e->cpu, .exact = e->exact,
+    };
     return qn_engine_open(&e->engine, e->model, &o, &err) == QN_OK ? -1 : cli_failed(&err);
 }
 
@@ -99,16 +101,19 @@ cli_opt *cli_sampling_options(cli_sampling *s)
         { CLI_FLOAT, "repeat-penalty", 0, "X", "divide the logits of tokens seen (default 1: off)", &o->repeat_penalty, 0, 1e6, 0 },
         { CLI_FLOAT, "frequency-penalty", 0, "X", "lower them by X for each time", &o->frequency_penalty, -1e6, 1e6, 0 },
         { CLI_FLOAT, "presence-penalty", 0, "X", "lower them by X once", &o->presence_penalty, -1e6, 1e6, 0 },
-        { CLI_INT, "penalty-last-n", 0, "N", "tokens that count as seen, prompt included (default 64; -1: all)", &o->penalty_last_n, -1, INT32_MAX, 0 },
-        { CLI_FLOAT, "dry-multiplier", 0, "X", "penalty on what continues a repetition ('don't repeat yourself')", &o->dry_multiplier, 0, 1e6, 0 },
+        { CLI_INT, "penalty-last-n", 0, "N", "last tokens that count as seen, the prompt's too (default 64; -1: all)",
+          &o->penalty_last_n, -1, INT32_MAX, 0 },
+        { CLI_FLOAT, "dry-multiplier", 0, "X", "penalty on what continues a repetition", &o->dry_multiplier, 0, 1e6, 0 },
         { CLI_FLOAT, "dry-base", 0, "X", "its growth by token (default 1.75)", &o->dry_base, 1, 1e6, 0 },
         { CLI_INT, "dry-allowed-length", 0, "N", "repetition that costs nothing yet (default 2)", &o->dry_allowed_length, 0, INT32_MAX, 0 },
         { CLI_INT, "dry-last-n", 0, "N", "tokens it looks back on (default -1: all)", &o->dry_last_n, -1, INT32_MAX, 0 },
-        { CLI_LIST, "dry-breaker", 0, "TEXT", "text that ends a repetition; may be given several times\n(default: newline, colon, double quote, star)", &s->breakers, 0, 0, 0 },
+        { CLI_LIST, "dry-breaker", 0, "TEXT", "text that ends a repetition; may be given several times\n(default: newline, colon, double quote, star)",
+          &s->breakers, 0, 0, 0 },
         { CLI_INT, "mirostat", 0, "2", "mirostat 2, in place of all that cuts", &o->mirostat, 0, 2, 0 },
         { CLI_FLOAT, "mirostat-tau", 0, "X", "the surprise it aims at, in bits (default 5)", &o->mirostat_tau, 0, 1e3, 0 },
         { CLI_FLOAT, "mirostat-eta", 0, "X", "how fast it learns (default 0.1)", &o->mirostat_eta, 0, 1e3, 0 },
-        { CLI_LIST, "logit-bias", 0, "ID=V", "add V to the logit of a token; -inf bans it; may be given several times", &s->bias_text, 0, 0, 0 },
+        { CLI_LIST, "logit-bias", 0, "ID=V", "add V to the logit of a token; -inf bans it; may be given several times",
+          &s->bias_text, 0, 0, 0 },
         { CLI_STR, "order", 0, "NAMES", "samplers in the order they act, joined by ';'", &o->order, 0, 0, 0 },
         { CLI_FLAG, "show-order", 0, NULL, "print the order and the values in use to stderr", &s->show_order, 0, 0, 0 },
         { 0 },
@@ -156,7 +161,8 @@ int cli_sampling_finish(cli_sampling *s, const char *cmd)
     const char *at;
     size_t len;
     for (int32_t i = 0; i < s->bias_text.n; i++)
-        if (!parse_bias(s->bias_text.item[i], &s->bias[i])) return cli_usage("%s: --logit-bias takes ID=NUMBER, not '%s'", cmd, s->bias_text.item[i]);
+        if (!parse_bias(s->bias_text.item[i], &s->bias[i]))
+            return cli_usage("%s: --logit-bias takes ID=NUMBER, not '%s'", cmd, s->bias_text.item[i]);
     if (s->o.mirostat == 1) return cli_usage("%s: --mirostat takes 0 or 2", cmd);
     if (s->o.order && !order_is_good(s->o.order, &at, &len))
         return cli_usage("%s: --order: '%.*s' is unknown or named twice; there are %s", cmd, (int)len, at, qn_sampler_default_order());
@@ -172,14 +178,15 @@ int cli_sampling_finish(cli_sampling *s, const char *cmd)
 void cli_sampling_print(const qn_sample_opts *o, FILE *f)
 {
     fprintf(f, "order              %s\n", o->order ? o->order : qn_sampler_default_order());
-    fprintf(f, "penalties          repeat %g, frequency %g, presence %g, over %d tokens\n", (double)o->repeat_penalty, (double)o->frequency_penalty,
-            (double)o->presence_penalty, o->penalty_last_n);
+    fprintf(f, "penalties          repeat %g, frequency %g, presence %g, over %d tokens\n", (double)o->repeat_penalty,
+            (double)o->frequency_penalty, (double)o->presence_penalty, o->penalty_last_n);
     fprintf(f, "dry                multiplier %g, base %g, allowed %d, over %d tokens\n", (double)o->dry_multiplier, (double)o->dry_base,
             o->dry_allowed_length, o->dry_last_n);
-    fprintf(f, "top_n_sigma        %g\ntop_k              %d\ntypical_p          %g\ntop_p              %g\nmin_p              %g\n", (double)o->top_n_sigma,
-            o->top_k, (double)o->typical_p, (double)o->top_p, (double)o->min_p);
+    fprintf(f, "top_n_sigma        %g\ntop_k              %d\n", (double)o->top_n_sigma, o->top_k);
+    fprintf(f, "typical_p          %g\ntop_p              %g\nmin_p              %g\n", (double)o->typical_p, (double)o->top_p, (double)o->min_p);
     fprintf(f, "xtc                probability %g, threshold %g\n", (double)o->xtc_probability, (double)o->xtc_threshold);
-    fprintf(f, "temperature        %g, range %g, exponent %g\n", (double)o->temperature, (double)o->dyn_temp_range, (double)o->dyn_temp_exponent);
+    fprintf(f, "temperature        %g, range %g, exponent %g\n", (double)o->temperature, (double)o->dyn_temp_range,
+            (double)o->dyn_temp_exponent);
     fprintf(f, "mirostat           %d, tau %g, eta %g\n", o->mirostat, (double)o->mirostat_tau, (double)o->mirostat_eta);
     if (o->seed == QN_SEED_RANDOM) fprintf(f, "seed               random\n");
     else fprintf(f, "seed               %llu\n", (unsigned long long)o->seed);

@@ -81,7 +81,8 @@ static qn_status time_once(qn_session *s, const bench_test *t, const int32_t *id
     if (status != QN_OK) return status;
     const double began = seconds();
     if (!t->generates) status = qn_session_eval(s, ids + t->depth, t->n_tokens, logits, err);
-    for (int32_t i = 0; t->generates && i < t->n_tokens && status == QN_OK; i++) status = qn_session_eval(s, ids + t->depth + i, 1, logits, err);
+    for (int32_t i = 0; t->generates && i < t->n_tokens && status == QN_OK; i++)
+        status = qn_session_eval(s, ids + t->depth + i, 1, logits, err);
     *rate = t->n_tokens / (seconds() - began);
     return status;
 }
@@ -213,7 +214,8 @@ static int bench(bench_args *a)
     int code = ids && logits && results ? -1 : cli_fault("no memory for the tests");
     if (code < 0) fill_tokens(ids, need, m.n_vocab);
     if (code < 0 && !a->json) {
-        printf("%s, %s, %.0f M parameters, %.1f MB\n", file_name(a->engine.path), m.arch, (double)m.n_params / 1e6, (double)m.weight_bytes / 1e6);
+        printf("%s, %s, %.0f M parameters, %.1f MB\n", file_name(a->engine.path), m.arch, (double)m.n_params / 1e6,
+               (double)m.weight_bytes / 1e6);
         printf("%-16s %7s  %-8s %10s %10s %9s\n", "test", "threads", "level", "mean t/s", "best t/s", "deviation");
     }
     for (int32_t i = 0; i < a->t.n && code < 0; i++) code = run_threads(a, a->t.v[i], ids, logits, results);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 static const char about[] =
-    "Evaluate tokens and write the logits: float32, little-endian, [n][n_vocab], of the last position, or of each with --all. FILE appears\n"
-    "when it is whole; \"-\" is stdout. The context is as long as the tokens unless --ctx says otherwise.";
+    "Evaluate tokens and write the logits: float32, little-endian, [n][n_vocab], of the last position, or of each with --all. FILE\n"
+    "appears when it is whole; \"-\" is stdout. The context is as long as the tokens unless --ctx says otherwise.";
 
 typedef struct logits_args {
     cli_engine engine;
@@ -53,7 +53,8 @@ static bool write_floats(FILE *f, float *x, size_t n)
 }
 
 /* A chunk at a time, so that a long text over a large vocabulary needs no more memory than one. */
-static qn_status write_all(qn_session *s, const cli_ids *ids, size_t n_chunk, size_t n_vocab, float *logits, FILE *f, bool *full, qn_err *err)
+static qn_status write_all(qn_session *s, const cli_ids *ids, size_t n_chunk, size_t n_vocab, float *logits, FILE *f, bool *full,
+                           qn_err *err)
 {
     for (size_t at = 0, n; at < ids->n; at += n) {
         n = ids->n - at < n_chunk ? ids->n - at : n_chunk;

@@ -131,7 +131,8 @@ qn_status qn_sample_opts_check(qn_sample_opts *out, const qn_sample_opts *in, in
         memcpy(out, in, in->size < sizeof *out ? in->size : sizeof *out);
     }
     QN_TRY(check_ranges(out, err));
-    if (out->mirostat != 0 && out->mirostat != 2) return qn_fail(err, QN_ERR_ARG, "mirostat is %d; it must be 0 (off) or 2", out->mirostat);
+    if (out->mirostat != 0 && out->mirostat != 2)
+        return qn_fail(err, QN_ERR_ARG, "mirostat is %d; it must be 0 (off) or 2", out->mirostat);
     if (out->dry_base < 1) return qn_fail(err, QN_ERR_ARG, "dry_base is %g; it must be at least 1", (double)out->dry_base);
     if (out->n_bias && !out->bias) return qn_fail(err, QN_ERR_ARG, "bias is NULL while n_bias is %d", out->n_bias);
     for (int32_t i = 0; i < out->n_bias; i++) {

@@ -529,7 +529,8 @@ static void test_long_history(void **state)
     const clock_t begin = clock();
     static const int32_t windows[] = { -1, 1, 7, 100000 };
     for (size_t w = 0; w < 4; w++) {
-        qn_sample_opts o = { .size = sizeof o, .dry_multiplier = 1, .dry_last_n = windows[w], .repeat_penalty = 1.5f, .penalty_last_n = windows[w] };
+        qn_sample_opts o = { .size = sizeof o, .dry_multiplier = 1, .dry_last_n = windows[w], .repeat_penalty = 1.5f };
+        o.penalty_last_n = windows[w];
         qn_sampler *s = open_sampler(&small, &o);
         for (int i = 0; i < 200000; i++) qn_sampler_accept(s, 7);
         x[7] = 1;

@@ -38,7 +38,8 @@ static const textout_case cases[] = {
     { IN("abcdX"), { "cd", "bcde", "abcdX" }, "", 2 },
     { IN("abcdY"), { "cd", "bcde", "abcdX" }, "ab", 0 },
     { IN("same"), { "am", "ame" }, "s", 0 },         /* equal starts: the one known first */
-    { IN("gr\xc3\xbc\xc3\x9f \xe4\xb8\xad\xe6\x96\x87 \xf0\x9f\x98\x80!"), { 0 }, "gr\xc3\xbc\xc3\x9f \xe4\xb8\xad\xe6\x96\x87 \xf0\x9f\x98\x80!", -1 },
+    { IN("gr\xc3\xbc\xc3\x9f \xe4\xb8\xad\xe6\x96\x87 \xf0\x9f\x98\x80!"), { 0 },
+      "gr\xc3\xbc\xc3\x9f \xe4\xb8\xad\xe6\x96\x87 \xf0\x9f\x98\x80!", -1 },
     { IN("x\xf0\x9f\x98\x80y"), { "\xf0\x9f\x98\x80" }, "x", 0 },
     { IN("x\xf0\x9f\x98"), { "\xf0\x9f\x98\x80" }, "x" BAD, -1 },
     { IN("\xf0\x9f\x98"), { 0 }, BAD, -1 },
