@@ -59,7 +59,8 @@ static void restore_exact(qn_kernels *k, const qn_matmul_row *before)
 
 qn_status qn_kernels_init(qn_kernels *k, const char *level, bool exact, qn_err *err)
 {
-    const uint32_t flags = qn_cpu_flags();
+    /* The scalar table is asked for often, and CPUID costs tens of microseconds under a hypervisor. */
+    const uint32_t flags = level && !strcmp(level, isas[0].name) ? 0 : qn_cpu_flags();
     const int32_t top = level_find(level, flags);
     if (top < 0) return level_unknown(level, flags, err);
     memset(k, 0, sizeof *k);
