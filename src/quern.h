@@ -197,6 +197,11 @@ enum {
     QN_TOK_PARSE = 2,   /* the text of control tokens ("<|im_end|>") becomes those tokens    */
 };
 
+/** Bytes [begin, end) of a text. */
+typedef struct qn_range {
+    size_t begin, end;
+} qn_range;
+
 /**
  * Text to token ids. Any bytes are accepted, invalid UTF-8 included; time is linear in `text.len` up to a logarithm.
  *
@@ -205,9 +210,6 @@ enum {
  * @param ids      [cap]; may be NULL with cap 0
  * @param n        out: number of tokens of the text; when n > cap, the first cap were written and the status is QN_ERR_LIMIT
  */
-typedef struct qn_range {
-    size_t begin, end;
-} qn_range;
 QN_API qn_status qn_tokenize(const qn_model *model, qn_str text, int flags, const qn_range *plain, size_t n_plain, int32_t *ids,
                              size_t cap, size_t *n, qn_err *err);
 
