@@ -7,6 +7,7 @@
 
 #include <float.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A character that no piece covers costs this much more than the worst piece. */
 static const float unknown_penalty = 10;
@@ -89,6 +90,8 @@ static bool normalize(const qn_vocab *v, qn_work *w, qn_str text)
             qn_buf_add(&w->text, to.ptr + k, 1);
         }
     }
+    while (v->merge_spaces && w->text.len >= 3 && memcmp(w->text.ptr + w->text.len - 3, QN_BLANK, 3) == 0)
+        w->text.len -= 3; /* U+2581 that the text itself ends in counts as a blank */
     if (w->text.failed) w->failed = true;
     return !w->failed;
 }

@@ -37,14 +37,13 @@ static qn_status wordpiece_open(qn_vocab *v, const qn_file *file, qn_err *err)
     return QN_OK;
 }
 
-/* Control, format, surrogate, private and unassigned characters, but not tab and newlines. */
+/* Control, format and private characters, but not tab and newlines. */
 static bool is_removed(uint32_t cp)
 {
     if (cp == 0 || cp == 0xfffd || cp >= QN_CP_BYTE) return true;
     if (cp == '\t' || cp == '\n' || cp == '\r') return false;
     const utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)cp);
-    return c == UTF8PROC_CATEGORY_CC || c == UTF8PROC_CATEGORY_CF || c == UTF8PROC_CATEGORY_CS || c == UTF8PROC_CATEGORY_CO ||
-           c == UTF8PROC_CATEGORY_CN;
+    return c == UTF8PROC_CATEGORY_CC || c == UTF8PROC_CATEGORY_CF || c == UTF8PROC_CATEGORY_CS || c == UTF8PROC_CATEGORY_CO;
 }
 
 /* Cleaned and decomposed text in w->cp; blanks for all white space and around ideographs. */
