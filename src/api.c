@@ -1,5 +1,5 @@
 /* Functions of quern.h that only forward to the part of a model that does the work. */
-#include "src/run/model.h"
+#include "src/run/open_model.h"
 
 #define STR_(x) #x
 #define STR(x) STR_(x)

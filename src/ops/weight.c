@@ -2,7 +2,6 @@
 
 #include "simd/kernels.h"
 #include "src/base/mem.h"
-#include "src/format/keys.h"
 
 /* Packing is the same at every level, so the scalar table knows it for all. The table is pure data: made where it is needed. */
 static void packing_of(const qn_fmt *fmt, qn_matmul_row *row)
@@ -34,8 +33,9 @@ qn_status qn_vector_bind(qn_vector *v, const qn_file *file, int64_t i_tensor, qn
 {
     qn_tensor_info t;
     if (!qn_file_tensor_at(file, i_tensor, &t)) return qn_fail(err, QN_ERR_NOT_FOUND, "no tensor %lld", (long long)i_tensor);
-    if (!qn_fmt_by_id(t.type)) return qn_fail(err, QN_ERR_UNSUPPORTED, "tensor %.*s has a type without decoder", QN_STR_ARG(t.name));
-    *v = (qn_vector){ .i_tensor = i_tensor, .n = t.dims[0] * t.dims[1] * t.dims[2] * t.dims[3] };
+    const qn_fmt *fmt = qn_fmt_by_id(t.type);
+    if (!fmt) return qn_fail(err, QN_ERR_UNSUPPORTED, "tensor %.*s has a type without decoder", QN_STR_ARG(t.name));
+    *v = (qn_vector){ .fmt = fmt, .i_tensor = i_tensor, .n = t.dims[0] * t.dims[1] * t.dims[2] * t.dims[3] };
     return QN_OK;
 }
 
@@ -71,20 +71,15 @@ static void pack_part(void *arg, int32_t i_thread, int32_t n_threads)
     }
 }
 
-void qn_weight_pack(const qn_weight *w, const qn_file *file, qn_pool *pool)
+void qn_weight_pack(const qn_weight *w, const uint8_t *bytes, qn_pool *pool)
 {
-    pack_job job = { .w = w, .bytes = qn_file_tensor_bytes(file, w->i_tensor) };
+    pack_job job = { .w = w, .bytes = bytes };
     packing_of(w->fmt, &job.row);
     (void)qn_fmt_row_bytes(w->fmt, w->n_cols, &job.row_bytes); /* checked by the binding */
-    qn_file_tensor_expect(file, w->i_tensor);
     qn_pool_run(pool, pack_part, &job);
-    qn_file_tensor_drop(file, w->i_tensor);
 }
 
-void qn_vector_load(const qn_vector *v, const qn_file *file)
+void qn_vector_load(const qn_vector *v, const uint8_t *bytes)
 {
-    qn_tensor_info t;
-    qn_file_tensor_at(file, v->i_tensor, &t);
-    const qn_fmt *fmt = qn_fmt_by_id(t.type);
-    fmt->decode(qn_file_tensor_bytes(file, v->i_tensor), v->n / fmt->block, v->w);
+    v->fmt->decode(bytes, v->n / v->fmt->block, v->w);
 }

@@ -39,9 +39,9 @@ bool qn_weight_reads_a16(const qn_weight *w);
 /** Bytes in the arena, 64-byte aligned. */
 size_t qn_vector_bytes(const qn_vector *v);
 
-/** Pack the file's rows into w->panels, on all threads of the pool. */
-void qn_weight_pack(const qn_weight *w, const qn_file *file, qn_pool *pool);
-/** Decode the file's tensor into v->w. */
-void qn_vector_load(const qn_vector *v, const qn_file *file);
+/** Pack the tensor's bytes, as they are in the file, into w->panels, on all threads of the pool. */
+void qn_weight_pack(const qn_weight *w, const uint8_t *bytes, qn_pool *pool);
+/** Decode the tensor's bytes into v->w. */
+void qn_vector_load(const qn_vector *v, const uint8_t *bytes);
 
 #endif

@@ -3,7 +3,7 @@
 #define QN_RUN_ENGINE_H
 
 #include "src/ops/exec.h"
-#include "src/run/model.h"
+#include "src/run/open_model.h"
 
 struct qn_engine {
     const qn_model *model;

@@ -1,7 +1,8 @@
-#include "src/run/model.h"
+#include "src/run/open_model.h"
 
 #include "src/base/mem.h"
 #include "src/base/sysmem.h"
+#include "src/format/keys.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,9 @@ static qn_status load_weight(void *user, qn_weight *w)
 {
     loader *l = user;
     w->panels = (uint8_t *)l->m->arena + l->at;
-    qn_weight_pack(w, l->m->file, l->pool);
+    qn_file_tensor_expect(l->m->file, w->i_tensor);
+    qn_weight_pack(w, qn_file_tensor_bytes(l->m->file, w->i_tensor), l->pool);
+    qn_file_tensor_drop(l->m->file, w->i_tensor); /* the packed copy is the only one from here on */
     l->at += w->n_bytes;
     return progress(l);
 }
@@ -61,7 +64,7 @@ static qn_status load_vector(void *user, qn_vector *v)
 {
     loader *l = user;
     v->w = (float *)(void *)((uint8_t *)l->m->arena + l->at);
-    qn_vector_load(v, l->m->file);
+    qn_vector_load(v, qn_file_tensor_bytes(l->m->file, v->i_tensor));
     l->at += qn_vector_bytes(v);
     return QN_OK;
 }
