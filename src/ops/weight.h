@@ -18,6 +18,7 @@ typedef struct qn_weight {
 
 /** A vector of a file's tensor. All zero: absent. */
 typedef struct qn_vector {
+    const qn_fmt *fmt;       /* of the file                                                  */
     int64_t i_tensor;
     int64_t n;
     float *w;                /* [n]; NULL until loaded; owned by the arena                   */
