@@ -47,6 +47,43 @@ static void sum_up(inspect *in)
     qsort(in->types, (size_t)in->n_types, sizeof *in->types, by_bytes);
 }
 
+/* ---- memory ---- */
+
+/* The defaults of qn_engine_opts, where nothing is asked for. */
+static int32_t default_ctx(const qn_file *file)
+{
+    enum { DEFAULT_CTX = 4096 };
+    char key[256];
+    qn_value v;
+    qn_str arch;
+    int64_t n;
+    if (!qn_file_key(file, "general.architecture", &v) || qn_value_as_str(&v, &arch) || arch.len > 200) return DEFAULT_CTX;
+    snprintf(key, sizeof key, "%.*s.context_length", (int)arch.len, arch.ptr);
+    if (!qn_file_key(file, key, &v) || qn_value_as_i64(&v, &n) || n < 1 || n > DEFAULT_CTX) return DEFAULT_CTX;
+    return (int32_t)n;
+}
+
+/* What Linux believes it could give without swapping; 0 where it does not say. */
+static uint64_t available_memory(void)
+{
+    char line[128];
+    unsigned long long kib = 0;
+    FILE *f = fopen("/proc/meminfo", "r");
+    if (!f) return 0;
+    while (fgets(line, sizeof line, f) && sscanf(line, "MemAvailable: %llu kB", &kib) != 1) {}
+    fclose(f);
+    return (uint64_t)kib * 1024;
+}
+
+static void plan_memory(inspect *in, int32_t n_ctx, int32_t n_chunk)
+{
+    enum { DEFAULT_CHUNK = 512 };
+    in->n_ctx = n_ctx ? n_ctx : default_ctx(in->file);
+    in->n_chunk = n_chunk ? n_chunk : DEFAULT_CHUNK;
+    in->available_bytes = available_memory();
+    in->memory_err.status = qn_memory_estimate(in->file, in->n_ctx, in->n_chunk, &in->memory, &in->memory_err);
+}
+
 /* ---- --dump and --key ---- */
 
 /* Rows in pieces of at most DUMP_FLOATS, or one row at a time where a row is longer. */
@@ -95,7 +132,7 @@ static int show_key(const qn_file *file, const char *key)
 
 typedef struct inspect_opts {
     const char *file, *model, *dump, *key;
-    int32_t max_array;
+    int32_t max_array, n_ctx, n_chunk;
     bool json, full, keys_only;
 } inspect_opts;
 
@@ -107,9 +144,12 @@ static int show(const qn_file *file, const char *path, const inspect_opts *o)
     inspect in = { .path = path, .file = file, .max_array = o->max_array >= 0 ? o->max_array : unset, .full = o->full,
                    .keys_only = o->keys_only };
     sum_up(&in);
-    if (o->json) return inspect_json(&in);
-    inspect_text(&in);
-    return CLI_OK;
+    if (!o->keys_only) plan_memory(&in, o->n_ctx, o->n_chunk);
+    int code = CLI_OK;
+    if (o->json) code = inspect_json(&in);
+    else inspect_text(&in);
+    const bool asked = o->n_ctx || o->n_chunk; /* for the memory: then it is a fault that it is not known */
+    return code == CLI_OK && asked && in.memory_err.status ? cli_fault("%s: %s", path, in.memory_err.text) : code;
 }
 
 static int run(int argc, char **argv)
@@ -121,6 +161,9 @@ static int run(int argc, char **argv)
         { .kind = CLI_FLAG, .name = "json", .help = "one JSON object; arrays are complete unless --max-array is given", .target = &o.json },
         { .kind = CLI_FLAG, .name = "keys-only", .help = "metadata alone, without tensors and totals", .target = &o.keys_only },
         { .kind = CLI_FLAG, .name = "full", .help = "text with whole strings and arrays", .target = &o.full },
+        { .kind = CLI_INT, .name = "ctx", .letter = 'c', .arg = "N",
+          .help = "positions that the memory is computed for (default: the trained\nones, at most 4096)", .target = &o.n_ctx, .lo = 1, .hi = INT32_MAX },
+        { .kind = CLI_INT, .name = "chunk", .arg = "N", .help = "prompt tokens a step (default 512)", .target = &o.n_chunk, .lo = 1, .hi = 4096 },
         { .kind = CLI_INT, .name = "max-array", .arg = "N",
           .help = "show N elements of an array (text: 5); with --json, longer\narrays become their element type and count", .target = &o.max_array,
           .lo = 0, .hi = INT32_MAX },
@@ -134,8 +177,8 @@ static int run(int argc, char **argv)
     qn_file *file;
     qn_err err;
     const int code = cli_parse(argc, argv, "inspect FILE [OPTION]...",
-                               "Show the metadata and the tensors of a GGUF file, totals per type and bits per weight. FILE may be any shard of a\n"
-                               "split model, or the short name of a model in the cache.\n"
+                               "Show the metadata and the tensors of a GGUF file, totals per type, bits per weight, and the memory that\n"
+                               "a context takes. FILE may be any shard of a split model, or the short name of a model in the cache.\n"
                                "In JSON, invalid UTF-8 is U+FFFD, and NaN, infinities and integers above 2^63 are strings.",
                                opts);
     if (code >= 0) return code;

@@ -19,6 +19,10 @@ typedef struct inspect {
     inspect_type types[INSPECT_MAX_TYPES]; /* [n_types], the one with the most bytes first */
     int n_types;
     inspect_type total;
+    int32_t n_ctx, n_chunk;   /* what `memory` is for                               */
+    qn_memory_plan memory;
+    uint64_t available_bytes; /* memory this machine can give; 0: not known         */
+    qn_err memory_err;        /* status QN_OK: memory is known                      */
     int32_t max_array; /* elements of an array that are shown; -1: all          */
     bool full;         /* long strings are not shortened                        */
     bool keys_only;    /* neither tensors nor totals                            */
@@ -27,6 +31,11 @@ typedef struct inspect {
 static inline double inspect_bits(const inspect_type *t)
 {
     return t->n_weights ? (double)t->n_bytes * 8 / (double)t->n_weights : 0;
+}
+
+static inline uint64_t inspect_memory(const inspect *in)
+{
+    return in->memory.weight_bytes + in->memory.kv_bytes + in->memory.scratch_bytes;
 }
 
 void inspect_text(const inspect *in);

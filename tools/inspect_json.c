@@ -138,6 +138,17 @@ static bool add_totals(const inspect *in, json_t *root)
            json_object_set_new(root, "bits_per_weight", json_real(inspect_bits(&in->total))) == 0;
 }
 
+static json_t *json_memory(const inspect *in)
+{
+    const qn_str why = { in->memory_err.text, strlen(in->memory_err.text) };
+    if (in->memory_err.status) return json_pack("{s:o}", "error", json_text(why));
+    json_t *j = json_pack("{s:i, s:i, s:I, s:I, s:I, s:I}", "ctx", (int)in->n_ctx, "chunk", (int)in->n_chunk, "weight_bytes",
+                          (json_int_t)in->memory.weight_bytes, "kv_bytes", (json_int_t)in->memory.kv_bytes, "scratch_bytes",
+                          (json_int_t)in->memory.scratch_bytes, "total_bytes", (json_int_t)inspect_memory(in));
+    if (j && in->available_bytes) json_object_set_new(j, "available_bytes", json_integer((json_int_t)in->available_bytes));
+    return j;
+}
+
 static json_t *build(const inspect *in)
 {
     json_t *values = json_object(), *types = json_object(), *tensors = json_array();
@@ -147,7 +158,8 @@ static json_t *build(const inspect *in)
                              "metadata_types", types);
     bool ok = root && add_keys(in, values, types);
     if (!in->keys_only)
-        ok = ok && add_tensors(in, tensors) && json_object_set(root, "tensors", tensors) == 0 && add_totals(in, root);
+        ok = ok && add_tensors(in, tensors) && json_object_set(root, "tensors", tensors) == 0 && add_totals(in, root) &&
+             json_object_set_new(root, "memory", json_memory(in)) == 0;
     json_decref(tensors);
     if (ok) return root;
     json_decref(root);

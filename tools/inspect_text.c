@@ -172,6 +172,20 @@ static void print_type(const inspect_type *t)
            inspect_bits(t));
 }
 
+static void print_memory(const inspect *in)
+{
+    char weights[32], kv[32], scratch[32], all[32], have[32];
+    if (in->memory_err.status) {
+        printf("\nMemory: %s\n", in->memory_err.text);
+        return;
+    }
+    printf("\nMemory for a context of %d tokens, prompts in chunks of %d\n", in->n_ctx, in->n_chunk);
+    printf("  weights %s + KV cache %s + scratch %s = %s\n", size_of(in->memory.weight_bytes, weights), size_of(in->memory.kv_bytes, kv),
+           size_of(in->memory.scratch_bytes, scratch), size_of(inspect_memory(in), all));
+    if (in->available_bytes && inspect_memory(in) > in->available_bytes)
+        printf("  This is more than the %s that this machine has available.\n", size_of(in->available_bytes, have));
+}
+
 void inspect_text(const inspect *in)
 {
     char text[32];
@@ -186,4 +200,5 @@ void inspect_text(const inspect *in)
     printf("\n  %-9s%8s  %11s  %10s  %15s\n", "Type", "tensors", "weights", "size", "bits per weight");
     for (int i = 0; i < in->n_types; i++) print_type(&in->types[i]);
     print_type(&in->total);
+    print_memory(in);
 }

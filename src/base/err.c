@@ -3,12 +3,23 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <utf8proc.h>
 
-/* A terminal must not obey bytes that came out of a file: everything below space, and DEL, turns into '?'. */
-static void clean(char *s)
+/*
+ * A terminal must not obey bytes that came out of a file, and a sentence ends up in JSON: control characters (C0, DEL, C1) turn into '?',
+ * and so does what is not UTF-8, a character that was cut in two included.
+ */
+static void clean(char *text)
 {
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f) *s = '?';
+    uint8_t *s = (uint8_t *)text;
+    for (size_t left = strlen(text); left;) {
+        utf8proc_int32_t c;
+        const utf8proc_ssize_t k = utf8proc_iterate(s, (utf8proc_ssize_t)left, &c);
+        const size_t n = k > 0 ? (size_t)k : 1;
+        if (k <= 0 || c < 0x20 || (c >= 0x7f && c < 0xa0)) memset(s, '?', n);
+        s += n;
+        left -= n;
+    }
 }
 
 qn_status qn_fail(qn_err *err, qn_status status, const char *fmt, ...)

@@ -210,14 +210,31 @@ def test_usage():
     assert quern("inspect", "--nonsense", "x", code=None)[0] == 2
     assert quern("inspect", "x", "--max-array", "-1", code=None)[0] == 2
     help_text = quern("inspect", "--help").decode()
-    for option in ("--json", "--dump", "--key", "--full", "--keys-only", "--max-array"):
+    for option in ("--json", "--dump", "--key", "--full", "--keys-only", "--max-array", "--ctx", "--chunk"):
         assert option in help_text
+
+
+def test_memory_of_what_is_not_supported():
+    with File(MODEL) as path:  # names llama, and has nothing of it
+        why = json.loads(quern("inspect", path, "--json"))["memory"]["error"]
+        assert "llama." in why and f"Memory: {why}" in quern("inspect", path).decode()
+        code, out, err = quern("inspect", path, "--json", "--ctx", 5, code=None)
+        assert code == 1 and why in err and json.loads(out)["memory"] == {"error": why}
+    with File(gguf([("general.architecture", STRING, b"x\x1b\xff")])) as path:
+        out = quern("inspect", path)
+        assert b"\x1b" not in out and out.count(b"Memory:") == 1
+        assert "error" in json.loads(quern("inspect", path, "--json"))["memory"]
 
 
 def test_a_real_model():
     j = json.loads(quern("inspect", cached_model(), "--json"))
     assert j["parameters"] == 134515008 and len(j["tensors"]) == 272 and len(j["metadata"]["tokenizer.ggml.tokens"]) == 49152
     assert [(t["type"], t["bits_per_weight"]) for t in j["types"]] == [("Q4_1", 5.0), ("Q8_0", 8.5), ("F32", 32.0)]
+    memory = [json.loads(quern("inspect", cached_model(), "--json", "--ctx", n))["memory"] for n in (1024, 2048)]
+    kv = 2 * 2 * 30 * 3 * 64  # K and V, bytes of F16, layers, heads, width
+    assert memory[1]["kv_bytes"] - memory[0]["kv_bytes"] == 1024 * kv and memory[0]["kv_bytes"] >= 1024 * kv
+    assert memory[0]["ctx"] == 1024 and memory[0]["weight_bytes"] >= 96000000
+    assert all(m["total_bytes"] == m["weight_bytes"] + m["kv_bytes"] + m["scratch_bytes"] for m in memory)
     with open(cached_model(), "rb") as f:
         raw = f.read()
     expect_fault(raw[:len(raw) // 2], "it is cut short")
