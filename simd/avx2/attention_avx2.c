@@ -27,11 +27,14 @@ QN_INLINE void scores_block(const tile *t, int32_t block, const int32_t R, const
     const qn_attn_args *a = t->a;
     const float *q = a->q + t->row * a->q_stride;
     __m256 acc[MAX_TILE * 2 > 8 ? MAX_TILE * 2 : 8];
+    QN_UNROLL
     for (int32_t i = 0; i < R * B * 2; i++) acc[i] = _mm256_setzero_ps();
     for (int32_t d = 0; d < a->head_dim; d++) {
+        QN_UNROLL
         for (int32_t b = 0; b < B; b++) {
             const uint16_t *k = a->k_blocks[block + b] + d * QN_KV_BLOCK;
             const __m256 k0 = qn_load8_f16(k), k1 = qn_load8_f16(k + 8);
+            QN_UNROLL
             for (int32_t r = 0; r < R; r++) {
                 const __m256 x = _mm256_broadcast_ss(q + r * a->q_stride + d);
                 acc[(r * B + b) * 2] = _mm256_fmadd_ps(x, k0, acc[(r * B + b) * 2]);
@@ -40,7 +43,9 @@ QN_INLINE void scores_block(const tile *t, int32_t block, const int32_t R, const
         }
     }
     float *out = t->s + block % SPAN_BLOCKS * QN_KV_BLOCK;
+    QN_UNROLL
     for (int32_t r = 0; r < R; r++)
+        QN_UNROLL
         for (int32_t i = 0; i < B * 2; i++) _mm256_storeu_ps(out + r * QN_ATTN_SPAN + i * 8, acc[r * B * 2 + i]);
 }
 
@@ -71,17 +76,23 @@ QN_INLINE void values_tile(const tile *t, int32_t r0, int32_t from, int32_t to, 
     float *out = row_out(t, r0) + d;
     const float *p = t->s + r0 * QN_ATTN_SPAN;
     __m256 o[12];
+    QN_UNROLL
     for (int32_t r = 0; r < R; r++)
+        QN_UNROLL
         for (int32_t i = 0; i < D; i++) o[r * D + i] = _mm256_loadu_ps(out + r * a->out_stride + 8 * i);
     for (int32_t j = from; j <= to; j++) {
         const uint16_t *v = a->v_blocks[j / QN_KV_BLOCK] + j % QN_KV_BLOCK * a->head_dim_v + d;
+        QN_UNROLL
         for (int32_t i = 0; i < D; i++) {
             const __m256 x = qn_load8_f16(v + 8 * i);
+            QN_UNROLL
             for (int32_t r = 0; r < R; r++)
                 o[r * D + i] = _mm256_fmadd_ps(_mm256_broadcast_ss(p + r * QN_ATTN_SPAN + j % QN_ATTN_SPAN), x, o[r * D + i]);
         }
     }
+    QN_UNROLL
     for (int32_t r = 0; r < R; r++)
+        QN_UNROLL
         for (int32_t i = 0; i < D; i++) _mm256_storeu_ps(out + r * a->out_stride + 8 * i, o[r * D + i]);
 }
 

@@ -84,24 +84,31 @@ QN_INLINE void gemv_panel(const qn_matmul_args *a, const a16_format *f, const ui
     const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, d_stride = a->act.q_stride / QN_ACT_BLOCK;
     const int32_t n_pairs = 16 / f->halves;
     __m256 acc[2 * GEMV_TOKENS];
+    QN_UNROLL
     for (int32_t i = 0; i < 2 * T; i++) acc[i] = _mm256_setzero_ps();
     for (int64_t b = 0; b < n_blocks; b++) {
         const void *lines = f->lines(panel, b);
         const int16_t *q = a->act.q + b * QN_ACT_BLOCK;
         prefetch_block(panel + b * f->block_bytes, f->block_bytes);
+        QN_UNROLL
         for (int32_t half = 0; half < f->halves; half++) {
             __m256i isum[2 * GEMV_TOKENS];
+            QN_UNROLL
             for (int32_t t = 0; t < T; t++)
                 isum[2 * t] = isum[2 * t + 1] = f->offset ? _mm256_set1_epi32(sums[(t * n_blocks + b) * f->halves + half]) : _mm256_setzero_si256();
+            QN_UNROLL
             for (int32_t p = half * n_pairs; p < (half + 1) * n_pairs; p++) {
                 const __m256i w0 = f->pair(lines, 0, p), w1 = f->pair(lines, 1, p);
+                QN_UNROLL
                 for (int32_t t = 0; t < T; t++) {
                     const __m256i x = qn_bcast_pair(q + t * a->act.q_stride + 2 * p);
                     isum[2 * t] = _mm256_add_epi32(isum[2 * t], _mm256_madd_epi16(w0, x));
                     isum[2 * t + 1] = _mm256_add_epi32(isum[2 * t + 1], _mm256_madd_epi16(w1, x));
+                    QN_IN_ORDER(isum[2 * t], isum[2 * t + 1]);
                 }
             }
             const __m256 d0 = f->scale(panel, b, 0, half), d1 = f->scale(panel, b, 1, half);
+            QN_UNROLL
             for (int32_t t = 0; t < T; t++) {
                 const __m256 d = _mm256_broadcast_ss(a->act.d + t * d_stride + b);
                 acc[2 * t] = _mm256_fmadd_ps(_mm256_mul_ps(d0, d), _mm256_cvtepi32_ps(isum[2 * t]), acc[2 * t]);
@@ -110,12 +117,14 @@ QN_INLINE void gemv_panel(const qn_matmul_args *a, const a16_format *f, const ui
         }
         if (!f->min) continue;
         const __m256 m0 = f->min(panel, b, 0), m1 = f->min(panel, b, 1);
+        QN_UNROLL
         for (int32_t t = 0; t < T; t++) {
             const __m256 s = _mm256_broadcast_ss(a->act.s + t * d_stride + b);
             acc[2 * t] = _mm256_fmadd_ps(m0, s, acc[2 * t]);
             acc[2 * t + 1] = _mm256_fmadd_ps(m1, s, acc[2 * t + 1]);
         }
     }
+    QN_UNROLL
     for (int32_t t = 0; t < T; t++) {
         qn_store8(out + t * a->out_stride, rows, acc[2 * t]);
         if (rows > 8) qn_store8(out + t * a->out_stride + 8, rows - 8, acc[2 * t + 1]);
@@ -135,6 +144,7 @@ typedef struct a16_piece {
     __m256i w[GEMM_BLOCKS][16][2];  /* [block][pair][rows 0-7, 8-15] int16 pairs */
     __m256 d[GEMM_BLOCKS][2][2];    /* [block][half][rows]                       */
     __m256 m[GEMM_BLOCKS][2];
+    __m256 acc[2 * GEMM_TOKENS];    /* [token][rows] of the tile at hand          */
 } a16_piece;
 _Static_assert(sizeof(a16_piece) + 32 <= QN_MATMUL_SCRATCH * sizeof(float), "a piece fits the scratch memory");
 
@@ -143,47 +153,67 @@ QN_INLINE void piece_unpack(const a16_format *f, const uint8_t *panel, int64_t b
     const __m256i offset = _mm256_set1_epi16((int16_t)f->offset);
     for (int64_t b = 0; b < n; b++) {
         const void *lines = f->lines(panel, b0 + b);
+        QN_UNROLL
         for (int32_t p = 0; p < 16; p++)
+            QN_UNROLL
             for (int32_t h = 0; h < 2; h++) out->w[b][p][h] = f->offset ? _mm256_sub_epi16(f->pair(lines, h, p), offset) : f->pair(lines, h, p);
+        QN_UNROLL
         for (int32_t h = 0; h < 2; h++) {
+            QN_UNROLL
             for (int32_t half = 0; half < f->halves; half++) out->d[b][half][h] = f->scale(panel, b0 + b, h, half);
             if (f->min) out->m[b][h] = f->min(panel, b0 + b, h);
         }
     }
 }
 
-/* T tokens from token t0 and the n blocks from b0 of a panel: adds to what earlier pieces left in out. */
-QN_INLINE void gemm_tile(const qn_matmul_args *a, const a16_format *f, const a16_piece *w, int64_t b0, int64_t n, int32_t t0, float *out, int64_t rows,
+/* isum += w * q over the pairs of one scale, T tokens. */
+QN_INLINE void gemm_dot(__m256i (*w)[2], const int16_t *q, int64_t q_stride, int32_t n_pairs, __m256i *isum, const int32_t T)
+{
+    QN_UNROLL
+    for (int32_t p = 0; p < n_pairs; p++) {
+        const __m256i w0 = w[p][0], w1 = w[p][1];
+        QN_UNROLL
+        for (int32_t t = 0; t < T; t++) {
+            const __m256i x = qn_bcast_pair(q + t * q_stride + 2 * p);
+            isum[2 * t] = _mm256_add_epi32(isum[2 * t], _mm256_madd_epi16(w0, x));
+            isum[2 * t + 1] = _mm256_add_epi32(isum[2 * t + 1], _mm256_madd_epi16(w1, x));
+            QN_IN_ORDER(isum[2 * t], isum[2 * t + 1]);
+        }
+    }
+}
+
+/* T tokens from token t0 and the n blocks from b0 of a panel: adds to what earlier pieces left in out. The float sums live in memory (w->acc):
+ * the registers are for the integer sums, and a block of 32 columns touches each float sum once. */
+QN_INLINE void gemm_tile(const qn_matmul_args *a, const a16_format *f, a16_piece *w, int64_t b0, int64_t n, int32_t t0, float *out, int64_t rows,
                          const int32_t T)
 {
     const int64_t d_stride = a->act.q_stride / QN_ACT_BLOCK;
     const int16_t *q = a->act.q + t0 * a->act.q_stride + b0 * QN_ACT_BLOCK;
     const float *d = a->act.d + t0 * d_stride + b0, *s = a->act.s + t0 * d_stride + b0;
     const int32_t n_pairs = 16 / f->halves;
-    __m256 acc[2 * GEMM_TOKENS];
+    __m256 *acc = w->acc;
     for (int32_t t = 0; t < T; t++) {
         acc[2 * t] = b0 ? qn_load8(out + t * a->out_stride, rows) : _mm256_setzero_ps();
         acc[2 * t + 1] = b0 && rows > 8 ? qn_load8(out + t * a->out_stride + 8, rows - 8) : _mm256_setzero_ps();
     }
     for (int64_t b = 0; b < n; b++, q += QN_ACT_BLOCK) {
+        QN_UNROLL
+        for (int32_t t = 0; t < T; t++) _mm_prefetch((const char *)(q + (t + T) * a->act.q_stride), _MM_HINT_T0); /* of the next tile */
         for (int32_t half = 0; half < f->halves; half++) {
             __m256i isum[2 * GEMM_TOKENS];
-            for (int32_t p = 0; p < n_pairs; p++) {
-                const __m256i w0 = w->w[b][half * n_pairs + p][0], w1 = w->w[b][half * n_pairs + p][1];
-                for (int32_t t = 0; t < T; t++) {
-                    const __m256i x = qn_bcast_pair(q + t * a->act.q_stride + 2 * (half * n_pairs + p));
-                    const __m256i y0 = _mm256_madd_epi16(w0, x), y1 = _mm256_madd_epi16(w1, x);
-                    isum[2 * t] = p ? _mm256_add_epi32(isum[2 * t], y0) : y0;
-                    isum[2 * t + 1] = p ? _mm256_add_epi32(isum[2 * t + 1], y1) : y1;
-                }
-            }
+            QN_UNROLL
+            for (int32_t i = 0; i < 2 * T; i++) isum[i] = _mm256_setzero_si256();
+            gemm_dot(w->w[b] + half * n_pairs, q + half * 16, a->act.q_stride, n_pairs, isum, T);
+            QN_UNROLL
             for (int32_t t = 0; t < T; t++) {
                 const __m256 x = _mm256_broadcast_ss(d + t * d_stride + b);
                 acc[2 * t] = _mm256_fmadd_ps(_mm256_mul_ps(w->d[b][half][0], x), _mm256_cvtepi32_ps(isum[2 * t]), acc[2 * t]);
                 acc[2 * t + 1] = _mm256_fmadd_ps(_mm256_mul_ps(w->d[b][half][1], x), _mm256_cvtepi32_ps(isum[2 * t + 1]), acc[2 * t + 1]);
             }
         }
-        for (int32_t t = 0; f->min && t < T; t++) {
+        if (!f->min) continue;
+        QN_UNROLL
+        for (int32_t t = 0; t < T; t++) {
             const __m256 x = _mm256_broadcast_ss(s + t * d_stride + b);
             acc[2 * t] = _mm256_fmadd_ps(w->m[b][0], x, acc[2 * t]);
             acc[2 * t + 1] = _mm256_fmadd_ps(w->m[b][1], x, acc[2 * t + 1]);

@@ -17,19 +17,25 @@ QN_INLINE void qn_float_tile(const float_format *f, const uint8_t *w, size_t pan
                              int64_t out_stride, int64_t rows, bool more, const int32_t T, const int32_t P)
 {
     __m256 acc[16];
+    QN_UNROLL
     for (int32_t t = 0; t < T; t++)
+        QN_UNROLL
         for (int32_t i = 0; i < 2 * P; i++)
             acc[t * 2 * P + i] = more && rows > 8 * i ? qn_load8(out + t * out_stride + 8 * i, rows - 8 * i) : _mm256_setzero_ps();
     for (int64_t c = 0; c < n; c++) {
+        QN_UNROLL
         for (int32_t i = 0; i < 2 * P; i++) {
             const uint8_t *at = w + (size_t)(i / 2) * panel_bytes + (size_t)((c * QN_PANEL + i % 2 * 8) * f->bytes);
             const __m256 v = f->load8(at);
             if (T < 5 && c % 4 == 0 && i % 2 == 0) _mm_prefetch((const char *)at + 1024, _MM_HINT_T0);
+            QN_UNROLL
             for (int32_t t = 0; t < T; t++)
                 acc[t * 2 * P + i] = _mm256_fmadd_ps(v, _mm256_broadcast_ss(x + t * x_stride + c), acc[t * 2 * P + i]);
         }
     }
+    QN_UNROLL
     for (int32_t t = 0; t < T; t++)
+        QN_UNROLL
         for (int32_t i = 0; i < 2 * P; i++)
             if (rows > 8 * i) qn_store8(out + t * out_stride + 8 * i, rows - 8 * i, acc[t * 2 * P + i]);
 }

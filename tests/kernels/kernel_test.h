@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "simd/kernels.h"
@@ -109,6 +110,35 @@ static inline void each_level(void (*fn)(const qn_kernels *ref, const qn_kernels
         assert_int_equal(qn_kernels_init(&k, isa->name, true, &err), QN_OK);
         fn(&ref, &k);
     }
+}
+
+/* ---- timing: `test_kernels_... --time` ---- */
+
+/* Seconds of this thread's own CPU time: neighbours on the machine disturb it less than they do the clock. */
+static inline double cpu_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Best seconds a call of five rounds, each of at least 20 ms. */
+static inline double time_best(void (*fn)(void *arg), void *arg)
+{
+    double best = 1e9;
+    fn(arg);
+    for (int32_t round = 0; round < 5; round++) {
+        const double start = cpu_now();
+        int32_t n = 0;
+        double taken;
+        do {
+            fn(arg);
+            n++;
+            taken = cpu_now() - start;
+        } while (taken < 0.02);
+        if (taken / n < best) best = taken / n;
+    }
+    return best;
 }
 
 #endif

@@ -1,6 +1,10 @@
 /* Products of every format at every level: against double precision, against scalar bit for bit, and however the work is cut. */
 #include "kernel_test.h"
 
+#include <strings.h>
+
+static const char *time_filter; /* --time FORMAT */
+
 /* One format's weights in file layout, packed, and activations of both kinds. */
 typedef struct problem {
     const qn_fmt *fmt;
@@ -240,12 +244,83 @@ static void test_levels(void **state)
     assert_string_equal(k.level, names[n - 1]);
 }
 
-int main(void)
+/* ---- timing ---- */
+
+typedef struct timing {
+    const qn_kernels *k;
+    problem p;
+    float *out;
+} timing;
+
+static void time_call(void *arg)
+{
+    const timing *t = arg;
+    problem_run(&t->p, t->k, 0, t->p.n_panels, 0, t->p.n_tokens, t->out);
+}
+
+/* Seconds of a product. */
+static double time_shape(const qn_kernels *k, const qn_fmt *fmt, const shape *sh, double *panel_bytes)
+{
+    uint64_t rng = 1;
+    timing t = { .k = k };
+    problem_open(&t.p, k, fmt, sh, &rng);
+    t.out = malloc((size_t)(sh->n_rows * sh->n_tokens) * sizeof *t.out);
+    assert_non_null(t.out);
+    *panel_bytes = (double)(t.p.n_panels * t.p.panel_bytes);
+    const double s = time_best(time_call, &t);
+    free(t.out);
+    problem_close(&t.p);
+    return s;
+}
+
+static void time_read(void *arg)
+{
+    const uint64_t *at = arg;
+    uint64_t sum[8] = { 0 };
+    for (size_t i = 0; i < (64u << 20) / 8; i += 8)
+        for (size_t j = 0; j < 8; j++) sum[j] += at[i + j];
+    volatile uint64_t sink = sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
+    (void)sink;
+}
+
+/* One token with weights in L2 and in memory, 4 tokens in memory, 512 tokens: the shapes of decode, verification and prefill. */
+static void time_level(const qn_kernels *ref, const qn_kernels *k)
+{
+    (void)ref;
+    if (!strcmp(k->level, "scalar")) return;
+    for (int32_t f = 0; f < qn_fmt_count(); f++) {
+        const qn_fmt *fmt = qn_fmt_at(f);
+        const int64_t big = 100000000 * (int64_t)fmt->block / fmt->bytes / 1536;
+        double bytes, mac = 512.0 * 576 * 1536;
+        if (time_filter && strcasecmp(time_filter, fmt->name)) continue;
+        const double l2 = time_shape(k, fmt, &(shape){ 320, 1536, 1, W_ZERO, FILL_PLAIN }, &bytes), l2_gb = bytes / l2 / 1e9;
+        const double mem = time_shape(k, fmt, &(shape){ big, 1536, 1, W_ZERO, FILL_PLAIN }, &bytes), mem_gb = bytes / mem / 1e9;
+        const double four = time_shape(k, fmt, &(shape){ big, 1536, 4, W_ZERO, FILL_PLAIN }, &bytes), four_gb = bytes / four / 1e9;
+        const double gemm = time_shape(k, fmt, &(shape){ 576, 1536, 512, W_ZERO, FILL_PLAIN }, &bytes);
+        print_message("%-8s %-8s 1 token: L2 %6.1f GB/s, memory %6.1f GB/s; 4 tokens: memory %6.1f GB/s; 512 tokens: %6.1f GMAC/s\n", k->level,
+                      fmt->name, l2_gb, mem_gb, four_gb, mac / gemm / 1e9);
+    }
+}
+
+static void time_all(void)
+{
+    guarded g = guard_new(64u << 20);
+    print_message("one thread, of its own CPU time. Reading memory: %.1f GB/s\n", (double)(64u << 20) / time_best(time_read, g.ptr) / 1e9);
+    guard_free(&g);
+    each_level(time_level);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_is_full),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_matmul),
     };
+    if (argc > 1 && !strcmp(argv[1], "--time")) {
+        time_filter = argc > 2 ? argv[2] : NULL;
+        time_all();
+        return 0;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
