@@ -165,18 +165,14 @@ const uint8_t *qn_file_tensor_bytes(const qn_file *f, int64_t i)
     return f->tensors[i].bytes;
 }
 
-static void advise(const qn_file *f, int64_t i, qn_map_hint hint)
+void qn_file_tensor_drop(const qn_file *f, int64_t i, size_t begin, size_t n)
 {
     const qn_tensor_info *t = &f->tensors[i].info;
-    qn_map_advise(&f->shards[t->i_shard].map, (size_t)t->offset, (size_t)t->n_bytes, hint);
-}
-
-void qn_file_tensor_drop(const qn_file *f, int64_t i)
-{
-    advise(f, i, QN_MAP_DROP);
+    qn_map_advise(&f->shards[t->i_shard].map, (size_t)t->offset + begin, n, QN_MAP_DROP);
 }
 
 void qn_file_tensor_expect(const qn_file *f, int64_t i)
 {
-    advise(f, i, QN_MAP_EXPECT);
+    const qn_tensor_info *t = &f->tensors[i].info;
+    qn_map_advise(&f->shards[t->i_shard].map, (size_t)t->offset, (size_t)t->n_bytes, QN_MAP_EXPECT);
 }

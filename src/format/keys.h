@@ -15,8 +15,8 @@ qn_status qn_key_array(const qn_file *f, const char *key_fmt, const char *arch, 
 
 /** The mapped bytes of tensor i: [info.n_bytes]. */
 const uint8_t *qn_file_tensor_bytes(const qn_file *f, int64_t i);
-/** Tell the system that the pages of tensor i are not needed any more (they stay readable). */
-void qn_file_tensor_drop(const qn_file *f, int64_t i);
+/** Tell the system that bytes [begin, begin + n) of tensor i are not needed any more (they stay readable). */
+void qn_file_tensor_drop(const qn_file *f, int64_t i, size_t begin, size_t n);
 /** Tell the system that tensor i is about to be read from front to back. */
 void qn_file_tensor_expect(const qn_file *f, int64_t i);
 

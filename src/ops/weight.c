@@ -54,29 +54,41 @@ size_t qn_vector_bytes(const qn_vector *v)
 typedef struct pack_job {
     const qn_weight *w;
     const uint8_t *bytes;
+    int64_t begin, end;
     size_t row_bytes;
     qn_matmul_row row;
 } pack_job;
+
+static size_t row_bytes_of(const qn_weight *w)
+{
+    size_t n = 0;
+    (void)qn_fmt_row_bytes(w->fmt, w->n_cols, &n); /* checked by the binding */
+    return n;
+}
 
 static void pack_part(void *arg, int32_t i_thread, int32_t n_threads)
 {
     const pack_job *j = arg;
     const qn_weight *w = j->w;
     int64_t begin, end;
-    qn_split(w->n_panels, i_thread, n_threads, &begin, &end);
-    for (int64_t p = begin; p < end; p++) {
+    qn_split(j->end - j->begin, i_thread, n_threads, &begin, &end);
+    for (int64_t p = j->begin + begin; p < j->begin + end; p++) {
         const int64_t left = w->n_rows - p * QN_PANEL;
         j->row.pack(w->fmt, j->bytes + (size_t)p * QN_PANEL * j->row_bytes, j->row_bytes, left < QN_PANEL ? left : QN_PANEL, w->n_cols,
                     w->panels + (size_t)p * w->panel_bytes);
     }
 }
 
-void qn_weight_pack(const qn_weight *w, const uint8_t *bytes, qn_pool *pool)
+void qn_weight_pack(const qn_weight *w, const uint8_t *bytes, int64_t begin, int64_t end, qn_pool *pool)
 {
-    pack_job job = { .w = w, .bytes = bytes };
+    pack_job job = { .w = w, .bytes = bytes, .begin = begin, .end = end, .row_bytes = row_bytes_of(w) };
     packing_of(w->fmt, &job.row);
-    (void)qn_fmt_row_bytes(w->fmt, w->n_cols, &job.row_bytes); /* checked by the binding */
     qn_pool_run(pool, pack_part, &job);
+}
+
+size_t qn_weight_file_bytes(const qn_weight *w)
+{
+    return row_bytes_of(w) * QN_PANEL;
 }
 
 void qn_vector_load(const qn_vector *v, const uint8_t *bytes)

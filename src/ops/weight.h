@@ -40,8 +40,10 @@ bool qn_weight_reads_a16(const qn_weight *w);
 /** Bytes in the arena, 64-byte aligned. */
 size_t qn_vector_bytes(const qn_vector *v);
 
-/** Pack the tensor's bytes, as they are in the file, into w->panels, on all threads of the pool. */
-void qn_weight_pack(const qn_weight *w, const uint8_t *bytes, qn_pool *pool);
+/** Pack panels [begin, end) into w->panels, on all threads of the pool. @param bytes  the whole tensor as it is in the file */
+void qn_weight_pack(const qn_weight *w, const uint8_t *bytes, int64_t begin, int64_t end, qn_pool *pool);
+/** Bytes in the file of a panel's rows. */
+size_t qn_weight_file_bytes(const qn_weight *w);
 /** Decode the tensor's bytes into v->w. */
 void qn_vector_load(const qn_vector *v, const uint8_t *bytes);
 

@@ -42,22 +42,31 @@ static qn_status size_vector(void *user, qn_vector *v)
     return add_size(user, qn_vector_bytes(v));
 }
 
-static qn_status progress(loader *l)
+static qn_status progress(const loader *l, size_t n_more)
 {
     const qn_model_opts *o = l->opts;
-    if (!o || !o->progress || o->progress(o->progress_user, l->at, l->m->arena_bytes)) return QN_OK;
+    if (!o || !o->progress || o->progress(o->progress_user, l->at + n_more, l->m->arena_bytes)) return QN_OK;
     return qn_fail(l->err, QN_ERR_CANCELLED, "loading was cancelled");
 }
 
+/* In slices, the file's pages dropped behind each: the packed copy and one slice are all that is in memory. */
 static qn_status load_weight(void *user, qn_weight *w)
 {
+    enum { SLICE = 16 << 20 }; /* bytes of the file */
     loader *l = user;
+    const uint8_t *bytes = qn_file_tensor_bytes(l->m->file, w->i_tensor);
+    const size_t panel = qn_weight_file_bytes(w);
+    const int64_t n_slice = panel < SLICE ? (int64_t)(SLICE / panel) : 1;
     w->panels = (uint8_t *)l->m->arena + l->at;
     qn_file_tensor_expect(l->m->file, w->i_tensor);
-    qn_weight_pack(w, qn_file_tensor_bytes(l->m->file, w->i_tensor), l->pool);
-    qn_file_tensor_drop(l->m->file, w->i_tensor); /* the packed copy is the only one from here on */
+    for (int64_t p = 0; p < w->n_panels; p += n_slice) {
+        const int64_t end = p + n_slice < w->n_panels ? p + n_slice : w->n_panels;
+        qn_weight_pack(w, bytes, p, end, l->pool);
+        qn_file_tensor_drop(l->m->file, w->i_tensor, (size_t)p * panel, (size_t)(end - p) * panel);
+        QN_TRY(progress(l, (size_t)end * w->panel_bytes));
+    }
     l->at += w->n_bytes;
-    return progress(l);
+    return QN_OK;
 }
 
 static qn_status load_vector(void *user, qn_vector *v)
@@ -91,7 +100,7 @@ static qn_status load_weights(qn_model *m, const qn_model_opts *opts, qn_err *er
     QN_TRY(qn_pool_open(&l.pool, opts ? opts->n_threads : 0, err));
     const qn_status s = qn_net_visit(&m->net, &(qn_net_visitor){ load_weight, load_vector, &l });
     qn_pool_close(&l.pool);
-    return s;
+    return s == QN_OK ? progress(&l, 0) : s; /* done is total, whatever came last */
 }
 
 static void count_tensors(qn_model *m)

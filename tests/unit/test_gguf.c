@@ -209,7 +209,7 @@ static void any_shard_opens_the_set(void **state)
         assert_int_equal(info.i_shard, 2);
         assert_int_equal(qn_file_rows_f32(f, c, 0, 1, x, NULL), QN_OK);
         assert_true(x[0] == 2 && x[1] == 0.5f);
-        qn_file_tensor_drop(f, c);
+        qn_file_tensor_drop(f, c, 0, SIZE_MAX);
         qn_file_close(&f);
     }
     remove_three();

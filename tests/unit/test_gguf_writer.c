@@ -180,7 +180,7 @@ static void tensors_come_back(uint32_t alignment)
     assert_int_equal(qn_file_rows_f32(f, 3, 0, 1, out, NULL), QN_ERR_ARG);
     assert_int_equal(qn_file_rows_f32(f, 0, INT64_MAX, INT64_MAX, out, NULL), QN_ERR_ARG);
     qn_file_tensor_expect(f, 0);
-    qn_file_tensor_drop(f, 0);
+    qn_file_tensor_drop(f, 0, 0, SIZE_MAX);
     assert_memory_equal(qn_file_tensor_bytes(f, 0), a, sizeof a);
     qn_file_close(&f);
 }
