@@ -19,6 +19,10 @@
  * spills them (42 against 75 GMAC/s). */
 #define QN_IN_ORDER(a, b) __asm__ volatile("" : "+x"(a), "+x"(b))
 
+/* A pointer that the compiler may not rebuild from others: rows of activations stay one register each, with constant displacements, where gcc
+ * would spend an address computation on every load. */
+#define QN_KEEP(pointer) __asm__("" : "+r"(pointer))
+
 /** Lanes below left are all ones. */
 QN_INLINE __m256i qn_mask8(int64_t left)
 {

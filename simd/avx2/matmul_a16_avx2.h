@@ -167,14 +167,14 @@ QN_INLINE void piece_unpack(const a16_format *f, const uint8_t *panel, int64_t b
 }
 
 /* isum += w * q over the pairs of one scale, T tokens. */
-QN_INLINE void gemm_dot(__m256i (*w)[2], const int16_t *q, int64_t q_stride, int32_t n_pairs, __m256i *isum, const int32_t T)
+QN_INLINE void gemm_dot(__m256i (*w)[2], const int16_t *const *q, const int32_t first, const int32_t n_pairs, __m256i *isum, const int32_t T)
 {
     QN_UNROLL
     for (int32_t p = 0; p < n_pairs; p++) {
-        const __m256i w0 = w[p][0], w1 = w[p][1];
+        const __m256i w0 = w[first + p][0], w1 = w[first + p][1];
         QN_UNROLL
         for (int32_t t = 0; t < T; t++) {
-            const __m256i x = qn_bcast_pair(q + t * q_stride + 2 * p);
+            const __m256i x = qn_bcast_pair(q[t] + 2 * (first + p));
             isum[2 * t] = _mm256_add_epi32(isum[2 * t], _mm256_madd_epi16(w0, x));
             isum[2 * t + 1] = _mm256_add_epi32(isum[2 * t + 1], _mm256_madd_epi16(w1, x));
             QN_IN_ORDER(isum[2 * t], isum[2 * t + 1]);
@@ -188,36 +188,45 @@ QN_INLINE void gemm_tile(const qn_matmul_args *a, const a16_format *f, a16_piece
                          const int32_t T)
 {
     const int64_t d_stride = a->act.q_stride / QN_ACT_BLOCK;
-    const int16_t *q = a->act.q + t0 * a->act.q_stride + b0 * QN_ACT_BLOCK;
+    const int16_t *q[GEMM_TOKENS];
     const float *d = a->act.d + t0 * d_stride + b0, *s = a->act.s + t0 * d_stride + b0;
     const int32_t n_pairs = 16 / f->halves;
     __m256 *acc = w->acc;
+    QN_UNROLL
     for (int32_t t = 0; t < T; t++) {
+        q[t] = a->act.q + (t0 + t) * a->act.q_stride + b0 * QN_ACT_BLOCK;
         acc[2 * t] = b0 ? qn_load8(out + t * a->out_stride, rows) : _mm256_setzero_ps();
         acc[2 * t + 1] = b0 && rows > 8 ? qn_load8(out + t * a->out_stride + 8, rows - 8) : _mm256_setzero_ps();
     }
-    for (int64_t b = 0; b < n; b++, q += QN_ACT_BLOCK) {
+    const int64_t next = T * a->act.q_stride;
+    for (int64_t b = 0; b < n; b++) {
         QN_UNROLL
-        for (int32_t t = 0; t < T; t++) _mm_prefetch((const char *)(q + (t + T) * a->act.q_stride), _MM_HINT_T0); /* of the next tile */
+        for (int32_t t = 0; t < T; t++) {
+            _mm_prefetch((const char *)(q[t] + next), _MM_HINT_T0); /* of the next tile */
+            QN_KEEP(q[t]);
+        }
+        QN_UNROLL
         for (int32_t half = 0; half < f->halves; half++) {
             __m256i isum[2 * GEMM_TOKENS];
             QN_UNROLL
             for (int32_t i = 0; i < 2 * T; i++) isum[i] = _mm256_setzero_si256();
-            gemm_dot(w->w[b] + half * n_pairs, q + half * 16, a->act.q_stride, n_pairs, isum, T);
+            gemm_dot(w->w[b], q, half * n_pairs, n_pairs, isum, T);
             QN_UNROLL
             for (int32_t t = 0; t < T; t++) {
                 const __m256 x = _mm256_broadcast_ss(d + t * d_stride + b);
-                acc[2 * t] = _mm256_fmadd_ps(_mm256_mul_ps(w->d[b][half][0], x), _mm256_cvtepi32_ps(isum[2 * t]), acc[2 * t]);
-                acc[2 * t + 1] = _mm256_fmadd_ps(_mm256_mul_ps(w->d[b][half][1], x), _mm256_cvtepi32_ps(isum[2 * t + 1]), acc[2 * t + 1]);
+                __m256 y0 = _mm256_fmadd_ps(_mm256_mul_ps(w->d[b][half][0], x), _mm256_cvtepi32_ps(isum[2 * t]), acc[2 * t]);
+                __m256 y1 = _mm256_fmadd_ps(_mm256_mul_ps(w->d[b][half][1], x), _mm256_cvtepi32_ps(isum[2 * t + 1]), acc[2 * t + 1]);
+                if (f->min && half == f->halves - 1) {
+                    const __m256 z = _mm256_broadcast_ss(s + t * d_stride + b);
+                    y0 = _mm256_fmadd_ps(w->m[b][0], z, y0);
+                    y1 = _mm256_fmadd_ps(w->m[b][1], z, y1);
+                }
+                acc[2 * t] = y0;
+                acc[2 * t + 1] = y1;
             }
         }
-        if (!f->min) continue;
         QN_UNROLL
-        for (int32_t t = 0; t < T; t++) {
-            const __m256 x = _mm256_broadcast_ss(s + t * d_stride + b);
-            acc[2 * t] = _mm256_fmadd_ps(w->m[b][0], x, acc[2 * t]);
-            acc[2 * t + 1] = _mm256_fmadd_ps(w->m[b][1], x, acc[2 * t + 1]);
-        }
+        for (int32_t t = 0; t < T; t++) q[t] += QN_ACT_BLOCK;
     }
     for (int32_t t = 0; t < T; t++) {
         qn_store8(out + t * a->out_stride, rows, acc[2 * t]);

@@ -22,15 +22,21 @@ QN_INLINE void qn_float_tile(const float_format *f, const uint8_t *w, size_t pan
         QN_UNROLL
         for (int32_t i = 0; i < 2 * P; i++)
             acc[t * 2 * P + i] = more && rows > 8 * i ? qn_load8(out + t * out_stride + 8 * i, rows - 8 * i) : _mm256_setzero_ps();
-    for (int64_t c = 0; c < n; c++) {
+    const int64_t line = 64 / (QN_PANEL * f->bytes); /* columns in a cache line: 1 or 2 */
+    const float *row[6];
+    QN_UNROLL
+    for (int32_t t = 0; t < T; t++) row[t] = x + t * x_stride;
+    for (int64_t c = 0; c < n; c++, w += QN_PANEL * f->bytes) {
+        __m256 v[8];
         QN_UNROLL
-        for (int32_t i = 0; i < 2 * P; i++) {
-            const uint8_t *at = w + (size_t)(i / 2) * panel_bytes + (size_t)((c * QN_PANEL + i % 2 * 8) * f->bytes);
-            const __m256 v = f->load8(at);
-            if (T < 5 && c % 4 == 0 && i % 2 == 0) _mm_prefetch((const char *)at + 1024, _MM_HINT_T0);
+        for (int32_t i = 0; i < 2 * P; i++) v[i] = f->load8(w + (size_t)(i / 2) * panel_bytes + (size_t)(i % 2 * 8 * f->bytes));
+        for (int32_t i = 0; T < 5 && c % line == 0 && i < P; i++) _mm_prefetch((const char *)w + (size_t)i * panel_bytes + 1536, _MM_HINT_T0);
+        QN_UNROLL
+        for (int32_t t = 0; t < T; t++) {
+            const __m256 y = _mm256_broadcast_ss(row[t] + c);
             QN_UNROLL
-            for (int32_t t = 0; t < T; t++)
-                acc[t * 2 * P + i] = _mm256_fmadd_ps(v, _mm256_broadcast_ss(x + t * x_stride + c), acc[t * 2 * P + i]);
+            for (int32_t i = 0; i < 2 * P; i++) acc[t * 2 * P + i] = _mm256_fmadd_ps(v[i], y, acc[t * 2 * P + i]);
+            if (T > 4) QN_IN_ORDER(acc[2 * t], acc[2 * t + 1]);
         }
     }
     QN_UNROLL

@@ -114,29 +114,24 @@ static inline void each_level(void (*fn)(const qn_kernels *ref, const qn_kernels
 
 /* ---- timing: `test_kernels_... --time` ---- */
 
-/* Seconds of this thread's own CPU time: neighbours on the machine disturb it less than they do the clock. */
-static inline double cpu_now(void)
+static inline double clock_now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Best seconds a call of five rounds, each of at least 20 ms. */
+/* Best seconds of a call within 0.3 s, five calls at least. Calls of a millisecond find a moment in which a busy machine leaves them alone. */
 static inline double time_best(void (*fn)(void *arg), void *arg)
 {
     double best = 1e9;
+    const double begin = clock_now();
     fn(arg);
-    for (int32_t round = 0; round < 5; round++) {
-        const double start = cpu_now();
-        int32_t n = 0;
-        double taken;
-        do {
-            fn(arg);
-            n++;
-            taken = cpu_now() - start;
-        } while (taken < 0.02);
-        if (taken / n < best) best = taken / n;
+    for (int32_t n = 0; n < 5 || clock_now() - begin < 0.3; n++) {
+        const double start = clock_now();
+        fn(arg);
+        const double taken = clock_now() - start;
+        if (taken < best) best = taken;
     }
     return best;
 }

@@ -171,8 +171,47 @@ static void test_rows_apart(void **state)
     each_level(check_apart);
 }
 
-int main(void)
+/* ---- timing ---- */
+
+typedef struct timing {
+    const qn_kernels *k;
+    problem p;
+    float *out;
+} timing;
+
+static void time_call(void *arg)
+{
+    const timing *t = arg;
+    problem_run(&t->p, t->k, false, 0, t->p.n_q, t->out);
+}
+
+/* Rows of a decode step (one group of heads) and of a prefill chunk, over one KV head. */
+static void time_level(const qn_kernels *ref, const qn_kernels *k)
+{
+    static const struct {
+        int32_t n_q, n_pos, dim;
+    } shapes[] = { { 1, 1024, 64 }, { 3, 1024, 64 }, { 4, 1024, 256 }, { 96, 512, 64 }, { 96, 512, 128 }, { 96, 512, 256 } };
+    (void)ref;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        uint64_t rng = 1;
+        timing t = { .k = k, .p = problem_open(shapes[i].n_q, shapes[i].n_pos, shapes[i].dim, shapes[i].dim, VIEW_CAUSAL, &rng) };
+        double mac = 0;
+        for (int32_t r = 0; r < t.p.n_q; r++) mac += 2.0 * (t.p.last[r] - t.p.first[r] + 1) * t.p.dim;
+        t.out = malloc((size_t)(t.p.n_q * t.p.dim) * sizeof *t.out);
+        assert_non_null(t.out);
+        const double s = time_best(time_call, &t);
+        print_message("%-8s %3d rows, %4d positions of %3d: %8.1f us, %6.1f GMAC/s\n", k->level, t.p.n_q, t.p.n_pos, t.p.dim, s * 1e6, mac / s / 1e9);
+        free(t.out);
+        problem_close(&t.p);
+    }
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_attention), cmocka_unit_test(test_rows_apart) };
+    if (argc > 1 && !strcmp(argv[1], "--time")) {
+        each_level(time_level);
+        return 0;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,11 +238,58 @@ static void test_argmax(void **state)
     each_level(check_argmax);
 }
 
-int main(void)
+/* ---- timing ---- */
+
+typedef struct timing {
+    const qn_kernels *k;
+    const vectors *v;
+    op_fn run;
+} timing;
+
+enum { TIME_N = 2048 };
+
+static void time_call(void *arg)
+{
+    const timing *t = arg;
+    t->run(t->k, t->v, TIME_N, t->v->got.ptr);
+}
+
+static void op_quantize(const qn_kernels *k, const vectors *v, int64_t n, float *out)
+{
+    k->quantize_a16(v->a.ptr, n, (int16_t *)out, v->want.ptr, (float *)v->want.ptr + n / 32);
+}
+
+static void op_argmax(const qn_kernels *k, const vectors *v, int64_t n, float *out)
+{
+    *out = (float)k->argmax(v->a.ptr, n);
+}
+
+static void time_one(const qn_kernels *k, const vectors *v, const char *name, op_fn run)
+{
+    timing t = { k, v, run };
+    print_message("%-8s %-28s %7.2f values a ns\n", k->level, name, TIME_N / time_best(time_call, &t) / 1e9);
+}
+
+static void time_level(const qn_kernels *ref, const qn_kernels *k)
+{
+    uint64_t rng = 1;
+    vectors v = vectors_open(TIME_N, FILL_PLAIN, &rng);
+    (void)ref;
+    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) time_one(k, &v, ops[o].name, ops[o].run);
+    time_one(k, &v, "quantize_a16", op_quantize);
+    time_one(k, &v, "argmax", op_argmax);
+    vectors_close(&v);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_levels_equal), cmocka_unit_test(test_store),  cmocka_unit_test(test_exp_accuracy),
         cmocka_unit_test(test_norm_accuracy), cmocka_unit_test(test_argmax),
     };
+    if (argc > 1 && !strcmp(argv[1], "--time")) {
+        each_level(time_level);
+        return 0;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
