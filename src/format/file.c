@@ -46,7 +46,8 @@ static qn_status assemble(qn_file *f, qn_gguf *first, const char *path, qn_err *
     if (split.count > 1) {
         QN_TRY(qn_split_open(f, first, path, &split, err));
     } else {
-        if (!qn_grow((void **)&f->shards, &f->cap_shards, 1, sizeof *f->shards)) return qn_fail(err, QN_ERR_NOMEM, "no memory for the file");
+        if (!qn_grow((void **)&f->shards, &f->cap_shards, 1, sizeof *f->shards))
+            return qn_fail(err, QN_ERR_NOMEM, "no memory for the file");
         f->shards[f->n_shards++] = *first;
         *first = (qn_gguf){ 0 };
     }

@@ -59,7 +59,8 @@ typedef struct qn_split_info {
     int64_t n_tensors; /* of all shards; -1 in a file that is not split */
 } qn_split_info;
 qn_status qn_split_read(const qn_gguf *g, qn_split_info *out, qn_err *err);
-/** Open all shards of the set that `first`, opened from `path`, belongs to, into file->shards in order. `first` is moved from on success. */
+/** Open all shards of the set that `first`, opened from `path`, belongs to, into file->shards in order. `first` is moved from as soon as
+ *  its turn comes; the caller closes what is left in it. */
 qn_status qn_split_open(qn_file *file, qn_gguf *first, const char *path, const qn_split_info *info, qn_err *err);
 
 /** "an HTML page", or NULL when the first bytes look like nothing that is known. Static. */

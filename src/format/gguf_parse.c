@@ -81,7 +81,8 @@ static qn_status read_name(qn_cursor *c, const char *what, size_t i, qn_str *out
         return qn_fail(err, QN_ERR_FORMAT, "the name of %s %zu has %llu bytes, where the file has %zu left", what, i,
                        (unsigned long long)len, left);
     if (len > MAX_KEY_BYTES)
-        return qn_fail(err, QN_ERR_FORMAT, "the name of %s %zu has %llu bytes; %d are allowed", what, i, (unsigned long long)len, MAX_KEY_BYTES);
+        return qn_fail(err, QN_ERR_FORMAT, "the name of %s %zu has %llu bytes; %d are allowed", what, i, (unsigned long long)len,
+                       MAX_KEY_BYTES);
     return QN_OK;
 }
 
@@ -117,7 +118,8 @@ static qn_status read_alignment(qn_gguf *g, qn_err *err)
         return qn_fail(err, QN_ERR_FORMAT, "key 'general.alignment' has type %s; it has to be u32", qn_vtype_name(v.type));
     g->alignment = qn_load_le(v.data, 4);
     if (g->alignment == 0 || (g->alignment & (g->alignment - 1)))
-        return qn_fail(err, QN_ERR_FORMAT, "key 'general.alignment' is %llu; it has to be a power of two", (unsigned long long)g->alignment);
+        return qn_fail(err, QN_ERR_FORMAT, "key 'general.alignment' is %llu; it has to be a power of two",
+                       (unsigned long long)g->alignment);
     return QN_OK;
 }
 
@@ -131,7 +133,8 @@ static qn_status read_dims(qn_cursor *c, qn_tensor_info *info, qn_err *err)
     info->n_dims = n ? (int32_t)n : 1; /* a scalar is written with none */
     for (int i = 0; i < MAX_DIMS; i++) {
         const uint64_t d = i < (int)n ? qn_cursor_u64(c) : 1;
-        if (c->failed) return qn_fail(err, QN_ERR_FORMAT, "the file is cut short inside the entry of tensor '%.*s'", QN_STR_ARG(info->name));
+        if (c->failed)
+            return qn_fail(err, QN_ERR_FORMAT, "the file is cut short inside the entry of tensor '%.*s'", QN_STR_ARG(info->name));
         if (d == 0 || d > INT64_MAX)
             return qn_fail(err, QN_ERR_FORMAT, "tensor '%.*s' has %llu elements in dimension %d", QN_STR_ARG(info->name),
                            (unsigned long long)d, i);
@@ -171,7 +174,8 @@ static qn_status read_tensor(qn_gguf *g, qn_cursor *c, qn_err *err)
     QN_TRY(read_dims(c, &t.info, err));
     t.info.type = (int32_t)qn_cursor_u32(c);
     t.info.offset = qn_cursor_u64(c); /* from the start of the data, until place_tensor */
-    if (c->failed) return qn_fail(err, QN_ERR_FORMAT, "the file is cut short inside the entry of tensor '%.*s'", QN_STR_ARG(t.info.name));
+    if (c->failed)
+        return qn_fail(err, QN_ERR_FORMAT, "the file is cut short inside the entry of tensor '%.*s'", QN_STR_ARG(t.info.name));
     QN_TRY(size_tensor(&t, err));
     if (t.info.offset % g->alignment)
         return qn_fail(err, QN_ERR_FORMAT, "tensor '%.*s' lies at offset %llu, which is not a multiple of the alignment %llu",
@@ -188,7 +192,8 @@ static qn_status place_tensor(const qn_gguf *g, uint64_t begin, qn_gguf_tensor *
     const uint64_t have = g->n_bytes > begin ? g->n_bytes - begin : 0;
     if (t->info.offset > have || t->info.n_bytes > have - t->info.offset)
         return qn_fail(err, QN_ERR_FORMAT,
-                       "tensor '%.*s' (%llu bytes at offset %llu of the data) ends past the end of the file, which has %zu bytes: it is cut short",
+                       "tensor '%.*s' (%llu bytes at offset %llu of the data) ends past the end of the file, which has %zu bytes: it is "
+                       "cut short",
                        QN_STR_ARG(t->info.name), (unsigned long long)t->info.n_bytes, (unsigned long long)t->info.offset, g->n_bytes);
     t->info.offset += begin;
     t->bytes = g->bytes + t->info.offset;

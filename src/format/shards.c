@@ -14,7 +14,8 @@ enum { MAX_SHARDS = 65535, SUFFIX_LEN = sizeof("-00001-of-00003.gguf") - 1 };
 static qn_status split_key(const qn_gguf *g, const char *key, int64_t lo, int64_t hi, int64_t *out, qn_err *err)
 {
     qn_value v;
-    if (!qn_gguf_find(g, (qn_str){ key, strlen(key) }, &v)) return qn_fail(err, QN_ERR_FORMAT, "this is a shard, but key '%s' is missing", key);
+    if (!qn_gguf_find(g, (qn_str){ key, strlen(key) }, &v))
+        return qn_fail(err, QN_ERR_FORMAT, "this is a shard, but key '%s' is missing", key);
     if (qn_value_as_i64(&v, out) != QN_OK)
         return qn_fail(err, QN_ERR_FORMAT, "key '%s' has type %s; it has to be a whole number", key, qn_vtype_name(v.type));
     if (*out < lo || *out > hi) return qn_fail(err, QN_ERR_FORMAT, "key '%s' is %lld", key, (long long)*out);

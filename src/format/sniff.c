@@ -11,7 +11,8 @@ static const struct {
     size_t n;
     const char *look;
 } looks[] = {
-    { PREFIX("version https://git-lfs"), "a Git LFS pointer (a small text that stands for the model; fetch the file itself with 'git lfs pull')" },
+    { PREFIX("version https://git-lfs"),
+      "a Git LFS pointer (a small text that stands for the model; fetch the file itself with 'git lfs pull')" },
     { PREFIX("FUGG"), "a big-endian GGUF, which quern does not read" },
     { PREFIX("lmgg"), "a model in the GGML format from before GGUF; convert it again from the original" },
     { PREFIX("fmgg"), "a model in the GGMF format from before GGUF; convert it again from the original" },

@@ -95,7 +95,8 @@ static qn_status set_up(qn_writer *w, const char *path, uint32_t alignment)
     w->alignment = alignment;
     if (alignment == 0 || (alignment & (alignment - 1)) || alignment > most)
         return qn_fail(&w->err, QN_ERR_ARG, "alignment %u is not a power of two up to 2^30", alignment);
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) return qn_fail(&w->err, QN_ERR_IO, "%.300s is there and is not a regular file", path);
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return qn_fail(&w->err, QN_ERR_IO, "%.300s is there and is not a regular file", path);
     w->path = qn_new(strlen(path) + 1, 1);
     if (!w->path) return qn_fail(&w->err, QN_ERR_NOMEM, "no memory for a path");
     memcpy(w->path, path, strlen(path));
@@ -138,8 +139,10 @@ static qn_status add_name(qn_writer *w, qn_buf *b, name_at **names, size_t *n, s
     if (w->err.status) return w->err.status;
     if (w->has_begun) return qn_fail(&w->err, QN_ERR_ARG, "'%.*s' comes after the first tensor data", QN_STR_ARG(name));
     if (name.len == 0 || name.len > MAX_NAME_BYTES)
-        return qn_fail(&w->err, QN_ERR_ARG, "the name '%.*s' has %zu bytes; 1 to %d are allowed", QN_STR_ARG(name), name.len, MAX_NAME_BYTES);
-    if (!qn_grow((void **)names, cap, *n + 1, sizeof **names)) return qn_fail(&w->err, QN_ERR_NOMEM, "no memory for '%.*s'", QN_STR_ARG(name));
+        return qn_fail(&w->err, QN_ERR_ARG, "the name '%.*s' has %zu bytes; 1 to %d are allowed", QN_STR_ARG(name), name.len,
+                       MAX_NAME_BYTES);
+    if (!qn_grow((void **)names, cap, *n + 1, sizeof **names))
+        return qn_fail(&w->err, QN_ERR_NOMEM, "no memory for '%.*s'", QN_STR_ARG(name));
     (*names)[(*n)++] = (name_at){ b->len + 8, name.len };
     add_str(b, name);
     return QN_OK;
@@ -359,7 +362,8 @@ static qn_status commit(qn_writer *w)
     QN_TRY(put_lent(w));
     if (w->i_tensor < w->n_tensors) {
         const qn_str name = { w->tensors.ptr + w->tensor_names[w->i_tensor].offset, w->tensor_names[w->i_tensor].len };
-        return qn_fail(&w->err, QN_ERR_ARG, "tensor '%.*s' got %zu of its %zu bytes", QN_STR_ARG(name), w->done, w->list[w->i_tensor].n_bytes);
+        return qn_fail(&w->err, QN_ERR_ARG, "tensor '%.*s' got %zu of its %zu bytes", QN_STR_ARG(name), w->done,
+                       w->list[w->i_tensor].n_bytes);
     }
     if (fsync(w->fd) && errno != EINVAL && errno != EROFS)
         return qn_fail(&w->err, QN_ERR_IO, "cannot flush %.300s: %s", w->part, strerror(errno));

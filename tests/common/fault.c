@@ -46,6 +46,7 @@ void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t n);
 void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *at, size_t n, int prot, int flags, int fd, off_t offset);
 void *__wrap_aligned_alloc(size_t alignment, size_t n);
 int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
 
@@ -67,6 +68,12 @@ void *__wrap_realloc(void *p, size_t n)
 void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 {
     return must_fail() ? MAP_FAILED : __real_mmap(at, n, prot, flags, fd, offset);
+}
+
+/* The name that mmap has in files compiled with _FILE_OFFSET_BITS=64; on 64-bit systems the same function. */
+void *__wrap_mmap64(void *at, size_t n, int prot, int flags, int fd, off_t offset)
+{
+    return __wrap_mmap(at, n, prot, flags, fd, offset);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t n)
