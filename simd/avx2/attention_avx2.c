@@ -21,26 +21,44 @@ QN_INLINE float *row_out(const tile *t, int32_t r)
     return t->a->out + (t->row + r) * t->a->out_stride;
 }
 
+/* acc[r][i] = fma(w[r], v[i], acc[r][i]) for R numbers and N times 8 halves; the shorter side stays in registers: 12 sums leave 4 of 16. */
+QN_INLINE void outer_add(__m256 *acc, const float *const *w, const uint16_t *const *v, const int32_t R, const int32_t N)
+{
+    __m256 kept[6];
+    QN_UNROLL
+    for (int32_t i = 0; i < (R < N ? R : N); i++) kept[i] = R < N ? _mm256_broadcast_ss(w[i]) : qn_load8_f16(v[i]);
+    QN_UNROLL
+    for (int32_t j = 0; j < (R < N ? N : R); j++) {
+        const __m256 x = R < N ? qn_load8_f16(v[j]) : _mm256_broadcast_ss(w[j]);
+        QN_UNROLL
+        for (int32_t i = 0; i < (R < N ? R : N); i++) {
+            const int32_t at = R < N ? i * N + j : j * N + i;
+            acc[at] = _mm256_fmadd_ps(kept[i], x, acc[at]);
+            QN_IN_ORDER(acc[at]);
+        }
+    }
+}
+
 /* Scores of R rows and B neighbouring blocks. */
 QN_INLINE void scores_block(const tile *t, int32_t block, const int32_t R, const int32_t B)
 {
     const qn_attn_args *a = t->a;
-    const float *q = a->q + t->row * a->q_stride;
-    __m256 acc[MAX_TILE * 2 > 8 ? MAX_TILE * 2 : 8];
+    const int32_t head_dim = a->head_dim;
+    const float *q[MAX_TILE];
+    const uint16_t *k[8];
+    __m256 acc[12];
+    QN_UNROLL
+    for (int32_t r = 0; r < R; r++) q[r] = a->q + (t->row + r) * a->q_stride;
+    QN_UNROLL
+    for (int32_t i = 0; i < 2 * B; i++) k[i] = a->k_blocks[block + i / 2] + i % 2 * 8;
     QN_UNROLL
     for (int32_t i = 0; i < R * B * 2; i++) acc[i] = _mm256_setzero_ps();
-    for (int32_t d = 0; d < a->head_dim; d++) {
+    for (int32_t d = 0; d < head_dim; d++) {
+        outer_add(acc, q, k, R, 2 * B);
         QN_UNROLL
-        for (int32_t b = 0; b < B; b++) {
-            const uint16_t *k = a->k_blocks[block + b] + d * QN_KV_BLOCK;
-            const __m256 k0 = qn_load8_f16(k), k1 = qn_load8_f16(k + 8);
-            QN_UNROLL
-            for (int32_t r = 0; r < R; r++) {
-                const __m256 x = _mm256_broadcast_ss(q + r * a->q_stride + d);
-                acc[(r * B + b) * 2] = _mm256_fmadd_ps(x, k0, acc[(r * B + b) * 2]);
-                acc[(r * B + b) * 2 + 1] = _mm256_fmadd_ps(x, k1, acc[(r * B + b) * 2 + 1]);
-            }
-        }
+        for (int32_t r = 0; r < R; r++) q[r]++;
+        QN_UNROLL
+        for (int32_t i = 0; i < 2 * B; i++) k[i] += QN_KV_BLOCK;
     }
     float *out = t->s + block % SPAN_BLOCKS * QN_KV_BLOCK;
     QN_UNROLL
@@ -74,20 +92,24 @@ QN_INLINE void values_tile(const tile *t, int32_t r0, int32_t from, int32_t to, 
 {
     const qn_attn_args *a = t->a;
     float *out = row_out(t, r0) + d;
-    const float *p = t->s + r0 * QN_ATTN_SPAN;
     __m256 o[12];
     QN_UNROLL
     for (int32_t r = 0; r < R; r++)
         QN_UNROLL
         for (int32_t i = 0; i < D; i++) o[r * D + i] = _mm256_loadu_ps(out + r * a->out_stride + 8 * i);
-    for (int32_t j = from; j <= to; j++) {
-        const uint16_t *v = a->v_blocks[j / QN_KV_BLOCK] + j % QN_KV_BLOCK * a->head_dim_v + d;
-        QN_UNROLL
-        for (int32_t i = 0; i < D; i++) {
-            const __m256 x = qn_load8_f16(v + 8 * i);
+    for (int32_t begin = from, end; begin <= to; begin = end) { /* positions of one block */
+        const int32_t b = begin / QN_KV_BLOCK, first = begin % QN_KV_BLOCK;
+        end = (b + 1) * QN_KV_BLOCK <= to ? (b + 1) * QN_KV_BLOCK : to + 1;
+        const uint16_t *v = a->v_blocks[b] + first * a->head_dim_v + d;
+        const float *p = t->s + r0 * QN_ATTN_SPAN + begin % QN_ATTN_SPAN;
+        for (int32_t j = begin; j < end; j++, v += a->head_dim_v, p++) {
+            const uint16_t *x[8];
+            const float *w[MAX_TILE];
             QN_UNROLL
-            for (int32_t r = 0; r < R; r++)
-                o[r * D + i] = _mm256_fmadd_ps(_mm256_broadcast_ss(p + r * QN_ATTN_SPAN + j % QN_ATTN_SPAN), x, o[r * D + i]);
+            for (int32_t i = 0; i < D; i++) x[i] = v + 8 * i;
+            QN_UNROLL
+            for (int32_t r = 0; r < R; r++) w[r] = p + r * QN_ATTN_SPAN;
+            outer_add(o, w, x, R, D);
         }
     }
     QN_UNROLL

@@ -104,7 +104,8 @@ QN_INLINE void gemv_panel(const qn_matmul_args *a, const a16_format *f, const ui
                     const __m256i x = qn_bcast_pair(q + t * a->act.q_stride + 2 * p);
                     isum[2 * t] = _mm256_add_epi32(isum[2 * t], _mm256_madd_epi16(w0, x));
                     isum[2 * t + 1] = _mm256_add_epi32(isum[2 * t + 1], _mm256_madd_epi16(w1, x));
-                    QN_IN_ORDER(isum[2 * t], isum[2 * t + 1]);
+                    QN_IN_ORDER(isum[2 * t]);
+                    QN_IN_ORDER(isum[2 * t + 1]);
                 }
             }
             const __m256 d0 = f->scale(panel, b, 0, half), d1 = f->scale(panel, b, 1, half);
@@ -177,7 +178,8 @@ QN_INLINE void gemm_dot(__m256i (*w)[2], const int16_t *const *q, const int32_t 
             const __m256i x = qn_bcast_pair(q[t] + 2 * (first + p));
             isum[2 * t] = _mm256_add_epi32(isum[2 * t], _mm256_madd_epi16(w0, x));
             isum[2 * t + 1] = _mm256_add_epi32(isum[2 * t + 1], _mm256_madd_epi16(w1, x));
-            QN_IN_ORDER(isum[2 * t], isum[2 * t + 1]);
+            QN_IN_ORDER(isum[2 * t]);
+            QN_IN_ORDER(isum[2 * t + 1]);
         }
     }
 }

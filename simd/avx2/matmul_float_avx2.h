@@ -35,8 +35,10 @@ QN_INLINE void qn_float_tile(const float_format *f, const uint8_t *w, size_t pan
         for (int32_t t = 0; t < T; t++) {
             const __m256 y = _mm256_broadcast_ss(row[t] + c);
             QN_UNROLL
-            for (int32_t i = 0; i < 2 * P; i++) acc[t * 2 * P + i] = _mm256_fmadd_ps(v[i], y, acc[t * 2 * P + i]);
-            if (T > 4) QN_IN_ORDER(acc[2 * t], acc[2 * t + 1]);
+            for (int32_t i = 0; i < 2 * P; i++) {
+                acc[t * 2 * P + i] = _mm256_fmadd_ps(v[i], y, acc[t * 2 * P + i]);
+                if (T > 1) QN_IN_ORDER(acc[t * 2 * P + i]);
+            }
         }
     }
     QN_UNROLL
