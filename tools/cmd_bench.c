@@ -1,4 +1,5 @@
 /* How fast a model runs here. */
+#include "bench_limits.h"
 #include "cli_common.h"
 #include "cli_interrupt.h"
 
@@ -12,7 +13,8 @@
 static const char about[] =
     "Measure tokens per second: reading a prompt of P tokens, and generating N tokens one at a time, each after D tokens that are in the\n"
     "context already. One run that does not count comes first, then R that do. -p, -n, -d and -t take several values joined by commas;\n"
-    "0 leaves a test out. Tokens are drawn at random from the vocabulary, the same in every run.";
+    "0 leaves a test out. Tokens are drawn at random from the vocabulary, the same in every run. Generating reads all weights for each\n"
+    "token: the limit is the bandwidth of memory, measured first, over their bytes.";
 
 enum { MAX_VALUES = 16, MAX_RUNS = 1000 };
 
@@ -186,7 +188,7 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int print_json(const bench_args *a, const qn_model_info *m, json_t *results)
+static int print_json(const bench_args *a, const qn_model_info *m, double bandwidth, json_t *results)
 {
     json_t *o = json_object();
     json_object_set_new(o, "model", json_string(file_name(a->engine.path)));
@@ -195,10 +197,23 @@ static int print_json(const bench_args *a, const qn_model_info *m, json_t *resul
     json_object_set_new(o, "file_bytes", json_integer((json_int_t)m->file_bytes));
     json_object_set_new(o, "weight_bytes", json_integer((json_int_t)m->weight_bytes));
     json_object_set_new(o, "runs", json_integer(a->runs));
+    json_object_set_new(o, "read_bytes_per_second", json_real(bandwidth));
+    json_object_set_new(o, "generate_limit", json_real(bandwidth / (double)m->weight_bytes));
     json_object_set(o, "results", results);
     const int bad = json_dumpf(o, stdout, JSON_INDENT(2)) | putchar('\n') | fflush(stdout);
     json_decref(o);
     return bad < 0 ? cli_fault("cannot write to stdout") : CLI_OK;
+}
+
+/* What an engine takes when it is left to it. */
+static int32_t default_threads(const bench_args *a)
+{
+    qn_engine *e = NULL;
+    qn_engine_info info = { .n_threads = 1 };
+    const qn_engine_opts o = { .size = sizeof o, .n_ctx = 1, .n_chunk = 1 };
+    if (qn_engine_open(&e, a->engine.model, &o, NULL) == QN_OK) qn_engine_get_info(e, &info);
+    qn_engine_close(&e);
+    return info.n_threads;
 }
 
 static int bench(bench_args *a)
@@ -212,14 +227,20 @@ static int bench(bench_args *a)
     float *logits = malloc((size_t)m.n_vocab * sizeof *logits);
     json_t *results = json_array();
     int code = ids && logits && results ? -1 : cli_fault("no memory for the tests");
+    double bandwidth = 0;
+    for (int32_t i = 0; i < a->t.n && code < 0; i++) {
+        const double b = bench_read_bandwidth(a->t.v[i] ? a->t.v[i] : default_threads(a));
+        bandwidth = b > bandwidth ? b : bandwidth;
+    }
     if (code < 0) fill_tokens(ids, need, m.n_vocab);
     if (code < 0 && !a->json) {
         printf("%s, %s, %.0f M parameters, %.1f MB\n", file_name(a->engine.path), m.arch, (double)m.n_params / 1e6,
                (double)m.weight_bytes / 1e6);
+        printf("memory is read at %.1f GB/s: at most %.1f tokens/s\n", bandwidth / 1e9, bandwidth / (double)m.weight_bytes);
         printf("%-16s %7s  %-8s %10s %10s %9s\n", "test", "threads", "level", "mean t/s", "best t/s", "deviation");
     }
     for (int32_t i = 0; i < a->t.n && code < 0; i++) code = run_threads(a, a->t.v[i], ids, logits, results);
-    if (code < 0) code = a->json ? print_json(a, &m, results) : CLI_OK;
+    if (code < 0) code = a->json ? print_json(a, &m, bandwidth, results) : CLI_OK;
     json_decref(results);
     free(ids);
     free(logits);
