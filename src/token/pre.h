@@ -64,6 +64,7 @@ bool qn_pre_punct(const qn_pre_rule *r, const qn_scan *t, size_t from, size_t en
 bool qn_pre_run(const qn_pre_rule *r, const qn_scan *t, size_t from, size_t end, size_t *memo, qn_span *out);
 bool qn_pre_triple(const qn_pre_rule *r, const qn_scan *t, size_t from, size_t end, size_t *memo, qn_span *out);
 bool qn_pre_thousands(const qn_pre_rule *r, const qn_scan *t, size_t from, size_t end, size_t *memo, qn_span *out);
+bool qn_pre_group_starts(const qn_pre_rule *r, const qn_scan *t, size_t from, size_t end, size_t *memo, qn_span *out);
 bool qn_pre_trailing_space(const qn_pre_rule *r, const qn_scan *t, size_t from, size_t end, size_t *memo, qn_span *out);
 bool qn_pre_sentinel(const qn_pre_rule *r, const qn_scan *t, size_t from, size_t end, size_t *memo, qn_span *out);
 bool qn_pre_image(const qn_pre_rule *r, const qn_scan *t, size_t from, size_t end, size_t *memo, qn_span *out);

@@ -133,7 +133,7 @@ static const qn_pre_rule bloom[] = { { .find = qn_pre_run, .in = QN_C_SPACE, .in
 static const qn_pre_rule viking[] = {
     { .find = qn_pre_run, .in = QN_C_SPACE, .invert = true, .lead_blank = true, RANGES(bloom_stops) }, NUMBERS(1),
 };
-static const qn_pre_rule superbpe[] = { NUMBERS(0), { .find = qn_pre_thousands, .in = QN_C_DIGIT } };
+static const qn_pre_rule superbpe[] = { NUMBERS(0), { .find = qn_pre_group_starts, .in = QN_C_DIGIT } };
 static const qn_pre_rule chameleon[] = {
     { .find = qn_pre_sentinel },
     { .find = qn_pre_image },

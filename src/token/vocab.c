@@ -60,6 +60,7 @@ static qn_status read_kind(qn_vocab *v, const qn_file *file, qn_err *err)
     v->pre = qn_pre_find_name(pre);
     if (!v->pre) return qn_fail(err, QN_ERR_UNSUPPORTED, "tokenizer.ggml.pre is \"%.*s\", a pre-tokenizer that quern does not know", QN_STR_ARG(pre));
     v->raw = (v->pre->flags & QN_PRE_RAW) != 0;
+    if (v->raw && v->kind == &qn_kind_bpe) v->kind = is_name(pre, "whitespace") ? &qn_kind_whitespace : &qn_kind_bpe_raw;
     v->nfc = (v->pre->flags & QN_PRE_NFC) != 0;
     qn_str arch = QN_LIT("");
     TRY_OPTIONAL(qn_key_str(file, "general.architecture", "", &arch, err));

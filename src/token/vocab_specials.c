@@ -129,7 +129,7 @@ static qn_status read_switches(qn_vocab *v, const qn_file *file, qn_err *err)
         const qn_status s = qn_key_bool(file, switches[i].key, "", switches[i].value, err);
         if (s != QN_OK && s != QN_ERR_NOT_FOUND) return s;
     }
-    if (v->kind == &qn_kind_bpe_raw) v->add_bos = true; /* Gemma 4 is trained with it, whatever its files say */
+    if (v->raw && (v->pre->flags & QN_PRE_BOS)) v->add_bos = true; /* Gemma 4 is trained with it, whatever its files say */
     return QN_OK;
 }
 

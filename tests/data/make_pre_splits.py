@@ -59,6 +59,7 @@ PASSES = {
     "spark2_5": [r"\p{N}{1,3}", CJK_KANA, punct(tail="", newlines=r"[\r\n]"), NUMBER],
     "bloom": [BLOOM],
     "viking": [BLOOM, NUMBER],
+    "superbpe": [r"\p{N}+", r"(?=(\d{3})+(?!\d))"],
     "chameleon": ["<sentinel:[0-9]+>", "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", "([\\t\\n]|    |  )", NUMBER, r"[\p{P}!-/:-@\[-`{-~]", GPT2],
     "gemma4": [r"[^\n]+|[\n]+"],
 }
