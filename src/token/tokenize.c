@@ -2,7 +2,7 @@
 #include "src/token/vocab.h"
 
 /* The special token that begins at `at`: the longest that may. Control tokens may with QN_TOK_PARSE, where they lie wholly outside
- * the plain ranges; user-defined ones always. @param plain  the first range that ends behind `at`, or NULL */
+ * the plain ranges; user-defined ones always, but guarded ones only outside too. @param plain  the first range that ends behind `at`, or NULL */
 static int32_t special_at(const qn_vocab *v, qn_str text, size_t at, bool parse, const qn_range *plain, size_t *end)
 {
     int32_t best = -1;
@@ -13,7 +13,7 @@ static int32_t special_at(const qn_vocab *v, qn_str text, size_t at, bool parse,
         const int32_t id = v->special.value[node];
         if (id < 0) continue;
         const bool touches = plain && plain->begin < i + 1;
-        if (v->type[id] != QN_T_USER && (!parse || touches)) continue;
+        if (v->type[id] == QN_T_USER ? touches && (v->flags[id] & QN_TOK_GUARD) : !parse || touches) continue;
         best = id;
         *end = i + 1;
     }

@@ -21,6 +21,7 @@ enum {
     QN_TOK_END = 1 << 0,    /* ends an answer                                                */
     QN_TOK_LSTRIP = 1 << 1, /* white space before it belongs to it                           */
     QN_TOK_RSTRIP = 1 << 2, /* white space behind it belongs to it                           */
+    QN_TOK_GUARD = 1 << 3,  /* user-defined, but not found in what users wrote               */
 };
 
 /** Text put in longer special tokens than this is not looked for: it bounds the work per byte of text. */

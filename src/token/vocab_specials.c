@@ -23,10 +23,11 @@ enum {
     MARK_TURN = 2,    /* ends a turn: the EOT where the file names none                          */
     MARK_MESSAGE = 4, /* ends a message: the EOM where the file names none                       */
     MARK_TYPED = 8,   /* only where the file itself says control (Gemma writes HTML's </s> so)   */
+    MARK_KEEP = 16,   /* where user-defined it stays so: other tokenizers find it in every text  */
 };
 
-/* Texts that are markers wherever they are control tokens or user-defined ones: a user-defined token is found in every text, so the
- * words of a user could end his turn; these become control tokens. A file's ordinary tokens are left as they are. */
+/* Texts that are markers wherever they are control tokens or user-defined ones. The latter are found in every text, so the words of a user
+ * could end his turn: they become control tokens, or with MARK_KEEP are guarded (see guard()). A file's ordinary tokens stay as they are. */
 static const struct {
     const char *text;
     int flags;
@@ -40,10 +41,10 @@ static const struct {
     { "<EOT>", MARK_END | MARK_TURN },
     { "_<EOT>", MARK_END | MARK_TURN },
     { "[EOT]", MARK_END | MARK_TURN },
-    { "<|EOT|>", MARK_END | MARK_TURN },
+    { "<|EOT|>", MARK_END | MARK_TURN | MARK_KEEP },
     { "<｜end▁of▁sentence｜>", MARK_END | MARK_TURN },
     { "<end_of_utterance>", MARK_END | MARK_TURN },
-    { "<|END_OF_TURN_TOKEN|>", MARK_END },
+    { "<|END_OF_TURN_TOKEN|>", MARK_END | MARK_KEEP },
     { "<|eom_id|>", MARK_END | MARK_MESSAGE },
     { "<|return|>", MARK_END },
     { "<|call|>", MARK_END },
@@ -55,10 +56,10 @@ static const struct {
     { "<turn|>", MARK_END },
     { "<|tool_response>", MARK_END },
     { "[e~[", MARK_END },
-    { "<|im_start|>", 0 },
-    { "<start_of_turn>", 0 },
-    { "<|start_header_id|>", 0 },
-    { "<|end_header_id|>", 0 },
+    { "<|im_start|>", MARK_KEEP },
+    { "<start_of_turn>", MARK_KEEP },
+    { "<|start_header_id|>", MARK_KEEP },
+    { "<|end_header_id|>", MARK_KEEP },
     { "<|fim_prefix|>", 0 },
     { "<fim-prefix>", 0 },
     { "<fim_prefix>", 0 },
@@ -140,7 +141,8 @@ static void mark(qn_vocab *v)
         const int flags = markers[i].flags;
         if (id < 0 || (v->type[id] != QN_T_CONTROL && v->type[id] != QN_T_USER)) continue;
         const bool was_control = v->type[id] == QN_T_CONTROL;
-        v->type[id] = QN_T_CONTROL;
+        if (flags & MARK_KEEP) v->flags[id] |= QN_TOK_GUARD;
+        else v->type[id] = QN_T_CONTROL;
         if (!(flags & MARK_TYPED) || was_control) v->flags[id] |= flags & MARK_END ? QN_TOK_END : 0;
         if ((flags & MARK_TURN) && v->role[QN_ROLE_EOT] < 0) v->role[QN_ROLE_EOT] = id;
         if ((flags & MARK_MESSAGE) && v->role[QN_ROLE_EOM] < 0) v->role[QN_ROLE_EOM] = id;
@@ -148,6 +150,19 @@ static void mark(qn_vocab *v)
     static const qn_role ends[] = { QN_ROLE_EOS, QN_ROLE_EOT, QN_ROLE_EOM };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (v->role[ends[i]] >= 0) v->flags[v->role[ends[i]]] |= QN_TOK_END;
+}
+
+static bool begins(qn_str s, const char *start)
+{
+    return s.len >= strlen(start) && memcmp(s.ptr, start, strlen(start)) == 0;
+}
+
+/* Some files call all of a template's tokens user-defined (Command R: <|START_OF_TURN_TOKEN|>, <|USER_TOKEN|> ...). In what users wrote no
+ * token is found whose text looks like one of these, whatever its type. */
+static void guard(qn_vocab *v)
+{
+    for (int32_t id = 0; id < v->n; id++)
+        if (v->type[id] == QN_T_USER && (begins(v->text[id], "<|") || begins(v->text[id], "<｜"))) v->flags[id] |= QN_TOK_GUARD;
 }
 
 static bool ends(const qn_vocab *v, const char *text)
@@ -232,6 +247,7 @@ qn_status qn_vocab_specials(qn_vocab *v, const qn_file *file, qn_err *err)
     QN_TRY(read_roles(v, file, err));
     QN_TRY(read_switches(v, file, err));
     mark(v);
+    guard(v);
     unmark_channels(v);
     set_strips(v, file);
     return build_trie(v, err);

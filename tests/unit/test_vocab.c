@@ -258,6 +258,20 @@ static void test_user_defined_marker_is_control(void **state)
     expect_made(m, QN_LIT("a<note>"), 0, "97 259");
     expect_made(m, QN_LIT("a<|im_end|>"), QN_TOK_PARSE, "97 258");
     expect_made(m, QN_LIT("<|im_end|>"), 0, "60 124 105 109 95 101 110 100 124 62");
+    make_token(m, "<|U|>", QN_T_USER, 0); /* 260: a template's token by its looks, found anywhere but in what users wrote */
+    expect_made(m, QN_LIT("<|U|>a<|U|>"), 0, "260 97 260");
+    qn_file *f;
+    qn_vocab *v;
+    int32_t ids[16];
+    size_t n;
+    const qn_range user = { 6, 17 };
+    assert_int_equal(make_open(m, &f, &v, NULL), QN_OK);
+    assert_int_equal(qn_vocab_tokenize(v, QN_LIT("<|U|>a<|U|><note>"), QN_TOK_PARSE, &user, 1, ids, 16, &n, NULL), QN_OK);
+    assert_int_equal(n, 8);
+    assert_int_equal(ids[0], 260);
+    assert_int_equal(ids[7], 259);
+    qn_vocab_close(&v);
+    qn_file_close(&f);
     free(m);
 }
 
