@@ -4,19 +4,17 @@
 
 #include <string.h>
 
-/* Where no piece has a U+2581 behind another character, no merge crosses the start of a word, and each is done by itself. */
+/* Words begin with U+2581. Where no piece has one behind the last byte of the word before (in Gemma 3 one piece has, behind '>'), no merge
+ * crosses the start of a word, and each word is done by itself: the heap stays small. */
 static qn_status spm_open(qn_vocab *v, const qn_file *file, qn_err *err)
 {
     (void)file;
     (void)err;
-    v->by_word = true;
-    for (int32_t id = 0; id < v->n && v->by_word; id++) {
+    for (int32_t id = 0; id < v->n; id++) {
         const qn_str t = v->text[id];
         if (!qn_type_is_text(v->type[id])) continue;
-        for (size_t i = 3; i + 3 <= t.len; i++)
-            if (memcmp(t.ptr + i, QN_BLANK, 3) == 0 && memcmp(t.ptr + i - 3, QN_BLANK, 3) != 0) v->by_word = false;
-        for (size_t i = 1; i < 3 && i + 3 <= t.len; i++)
-            if (memcmp(t.ptr + i, QN_BLANK, 3) == 0) v->by_word = false;
+        for (size_t i = 1; i + 3 <= t.len; i++)
+            if (memcmp(t.ptr + i, QN_BLANK, 3) == 0) v->joins_blank[(unsigned char)t.ptr[i - 1]] = true;
     }
     return QN_OK;
 }
@@ -53,7 +51,7 @@ static void merge_all(const qn_vocab *v, qn_work *w)
     }
 }
 
-/* Symbols of w->text from `from` to the end of the word: where a U+2581 follows another character, or of the text. @return the end */
+/* Symbols of w->text from `from` to the end of the word (or of several that merges may join). @return the end */
 static size_t cut(const qn_vocab *v, qn_work *w, size_t from)
 {
     bool in_word = false;
@@ -61,7 +59,7 @@ static size_t cut(const qn_vocab *v, qn_work *w, size_t from)
     for (w->n_sym = 0; i < w->text.len && !w->failed;) {
         uint32_t cp;
         const size_t n = qn_utf8_get(w->text.ptr + i, w->text.len - i, &cp);
-        if (cp == 0x2581 && in_word && v->by_word) break;
+        if (cp == 0x2581 && in_word && !v->joins_blank[(unsigned char)w->text.ptr[i - 1]]) break;
         in_word = cp != 0x2581;
         qn_work_symbol(w, (uint32_t)i, (uint32_t)n, -1, i == from);
         i += n;

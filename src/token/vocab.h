@@ -79,7 +79,7 @@ struct qn_vocab {
     bool merge_spaces;   /* Unigram: runs of blanks are one */
     bool lowercase, strip_accents; /* WordPiece */
     bool nfc, raw;
-    bool by_word;        /* SPM: no piece has U+2581 behind another character */
+    bool joins_blank[256]; /* SPM: some piece has U+2581 behind this byte */
     int32_t byte_id[256]; /* token of a byte, or -1 */
     char byte_text[256];  /* what byte tokens show  */
     size_t max_len;       /* of the texts that can be looked up */
