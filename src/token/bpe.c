@@ -46,7 +46,8 @@ static qn_status bpe_open(qn_vocab *v, const qn_file *file, qn_err *err)
 {
     qn_value merges;
     QN_TRY(qn_key_array(file, "tokenizer.ggml.merges", "", QN_V_STRING, &merges, err));
-    if (merges.count > INT32_MAX) return qn_fail(err, QN_ERR_FORMAT, "tokenizer.ggml.merges has %llu merges", (unsigned long long)merges.count);
+    if (merges.count > INT32_MAX)
+        return qn_fail(err, QN_ERR_FORMAT, "tokenizer.ggml.merges has %llu merges", (unsigned long long)merges.count);
     v->n_pairs = 16;
     while (v->n_pairs < merges.count * 2) v->n_pairs *= 2;
     v->pair = qn_new(v->n_pairs, sizeof *v->pair);

@@ -43,7 +43,8 @@ bool qn_pre_group_starts(const qn_pre_rule *r, const qn_scan *t, size_t from, si
     return true;
 }
 
-/* \d{1,3}(?=(?:\d{3})*\b): what is left over in front is a group too; with to_boundary nothing is cut where a letter follows the digits. */
+/* \d{1,3}(?=(?:\d{3})*\b): what is left over in front is a group too; with to_boundary nothing is cut where a
+ * letter follows the digits. */
 bool qn_pre_thousands(const qn_pre_rule *r, const qn_scan *t, size_t from, size_t end, size_t *memo, qn_span *out)
 {
     const uint16_t word = QN_C_LETTER | QN_C_MARK | QN_C_NUMBER | QN_C_JOIN;

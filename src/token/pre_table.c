@@ -39,7 +39,9 @@ static const qn_cp_range deepseek_marks[] = {
 
 /* Symbols of ASCII beside \p{P}; Falcon's set has the grave accent, the default set has not. */
 static const qn_cp_range ascii_symbols[] = { { '$', '$' }, { '+', '+' }, { '<', '>' }, { '^', '^' }, { '|', '|' }, { '~', '~' } };
-static const qn_cp_range ascii_symbols_grave[] = { { '$', '$' }, { '+', '+' }, { '<', '>' }, { '^', '^' }, { '`', '`' }, { '|', '|' }, { '~', '~' } };
+static const qn_cp_range ascii_symbols_grave[] = {
+    { '$', '$' }, { '+', '+' }, { '<', '>' }, { '^', '^' }, { '`', '`' }, { '|', '|' }, { '~', '~' },
+};
 
 /* What ends a word of BLOOM, beside white space: ( ) | . , ! ? and the full stops and commas of other scripts. */
 static const qn_cp_range bloom_stops[] = {

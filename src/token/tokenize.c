@@ -2,7 +2,8 @@
 #include "src/token/vocab.h"
 
 /* The special token that begins at `at`: the longest that may. Control tokens may with QN_TOK_PARSE, where they lie wholly outside
- * the plain ranges; user-defined ones always, but guarded ones only outside too. @param plain  the first range that ends behind `at`, or NULL */
+ * the plain ranges; user-defined ones always, but guarded ones only outside too.
+ * @param plain  the first range that ends behind `at`, or NULL */
 static int32_t special_at(const qn_vocab *v, qn_str text, size_t at, bool parse, const qn_range *plain, size_t *end)
 {
     int32_t best = -1;

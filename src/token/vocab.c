@@ -52,13 +52,17 @@ static qn_status read_kind(qn_vocab *v, const qn_file *file, qn_err *err)
     if (is_name(model, "no_vocab")) model = QN_LIT("none");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (is_name(model, kinds[i]->model)) v->kind = kinds[i];
-    if (!v->kind) return qn_fail(err, QN_ERR_UNSUPPORTED, "tokenizer.ggml.model is \"%.*s\", a kind of tokenizer that quern does not know", QN_STR_ARG(model));
+    if (!v->kind)
+        return qn_fail(err, QN_ERR_UNSUPPORTED, "tokenizer.ggml.model is \"%.*s\", a kind of tokenizer that quern does not know",
+                       QN_STR_ARG(model));
     v->pre = qn_pre_at(0);
     if (v->kind == &qn_kind_bpe_raw) pre = QN_LIT("gemma4");
     else if (v->kind == &qn_kind_whitespace) pre = QN_LIT("whitespace");
     else if (v->kind == &qn_kind_bpe) TRY_OPTIONAL(qn_key_str(file, "tokenizer.ggml.pre", "", &pre, err));
     v->pre = qn_pre_find_name(pre);
-    if (!v->pre) return qn_fail(err, QN_ERR_UNSUPPORTED, "tokenizer.ggml.pre is \"%.*s\", a pre-tokenizer that quern does not know", QN_STR_ARG(pre));
+    if (!v->pre)
+        return qn_fail(err, QN_ERR_UNSUPPORTED, "tokenizer.ggml.pre is \"%.*s\", a pre-tokenizer that quern does not know",
+                       QN_STR_ARG(pre));
     v->raw = (v->pre->flags & QN_PRE_RAW) != 0;
     if (v->raw && v->kind == &qn_kind_bpe) v->kind = is_name(pre, "whitespace") ? &qn_kind_whitespace : &qn_kind_bpe_raw;
     v->nfc = (v->pre->flags & QN_PRE_NFC) != 0;
@@ -73,7 +77,8 @@ static qn_status read_texts(qn_vocab *v, const qn_file *file, qn_err *err)
     qn_value tokens;
     if (v->kind == &kind_none && !qn_file_key(file, "tokenizer.ggml.tokens", &tokens)) return QN_OK;
     QN_TRY(qn_key_array(file, "tokenizer.ggml.tokens", "", QN_V_STRING, &tokens, err));
-    if (tokens.count > INT32_MAX / 4) return qn_fail(err, QN_ERR_FORMAT, "tokenizer.ggml.tokens has %llu tokens", (unsigned long long)tokens.count);
+    if (tokens.count > INT32_MAX / 4)
+        return qn_fail(err, QN_ERR_FORMAT, "tokenizer.ggml.tokens has %llu tokens", (unsigned long long)tokens.count);
     v->n = (int32_t)tokens.count;
     v->text = qn_new((size_t)v->n, sizeof *v->text);
     v->type = qn_new((size_t)v->n, sizeof *v->type);
@@ -86,7 +91,8 @@ static qn_status read_texts(qn_vocab *v, const qn_file *file, qn_err *err)
 }
 
 /* An array of 4-byte elements of type a or b, with one for each token at least. */
-static qn_status find_column(const qn_vocab *v, const qn_file *file, const char *key, qn_vtype a, qn_vtype b, qn_value *out, qn_err *err)
+static qn_status find_column(const qn_vocab *v, const qn_file *file, const char *key, qn_vtype a, qn_vtype b, qn_value *out,
+                             qn_err *err)
 {
     if (!qn_file_key(file, key, out)) return QN_ERR_NOT_FOUND;
     if (out->type != QN_V_ARRAY || (out->elem != a && out->elem != b))

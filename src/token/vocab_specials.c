@@ -182,12 +182,15 @@ static void unmark_channels(qn_vocab *v)
     if (v->role[QN_ROLE_EOT] == id) v->role[QN_ROLE_EOT] = -1;
 }
 
-static bool contains(qn_str s, const char *part, bool fold)
+/* @param part  in small letters */
+static bool contains(qn_str s, const char *part)
 {
     const size_t n = strlen(part);
-    for (size_t i = 0; i + n <= s.len; i++) {
-        size_t k = 0;
-        while (k < n && ((unsigned char)s.ptr[i + k] | (fold && s.ptr[i + k] >= 'A' && s.ptr[i + k] <= 'Z' ? 0x20 : 0)) == (unsigned char)part[k]) k++;
+    for (size_t i = 0, k = 0; i + n <= s.len; i++, k = 0) {
+        for (char c; k < n; k++) {
+            c = s.ptr[i + k];
+            if ((c >= 'A' && c <= 'Z' ? c + 0x20 : c) != part[k]) break;
+        }
         if (k == n) return true;
     }
     return false;
@@ -199,7 +202,8 @@ static void set_strips(qn_vocab *v, const qn_file *file)
     qn_str name = QN_LIT(""), arch = QN_LIT("");
     (void)qn_key_str(file, "general.name", "", &name, NULL);
     (void)qn_key_str(file, "general.architecture", "", &arch, NULL);
-    const bool phi3 = v->kind == &qn_kind_spm && (contains(arch, "phi3", false) || contains(name, "phi-3", true) || contains(name, "phi3", true));
+    const bool named = contains(arch, "phi3") || contains(name, "phi-3") || contains(name, "phi3");
+    const bool phi3 = named && v->kind == &qn_kind_spm;
     for (int32_t id = 0; phi3 && id < v->n; id++)
         if (v->type[id] == QN_T_CONTROL || v->type[id] == QN_T_USER || v->type[id] == QN_T_UNKNOWN) v->flags[id] |= QN_TOK_RSTRIP;
     static const char *const not_stripped[] = { "<unk>", "<s>", "<|endoftext|>" };
@@ -207,7 +211,7 @@ static void set_strips(qn_vocab *v, const qn_file *file)
         const int32_t id = qn_vocab_find_any(v, not_stripped[i], strlen(not_stripped[i]));
         if (id >= 0) v->flags[id] &= (uint8_t)~QN_TOK_RSTRIP;
     }
-    const bool lstrip = (v->pre->flags & QN_PRE_LSTRIP) || contains(arch, "nomic-bert-moe", false) || contains(arch, "jina-bert-v3", false);
+    const bool lstrip = (v->pre->flags & QN_PRE_LSTRIP) || contains(arch, "nomic-bert-moe") || contains(arch, "jina-bert-v3");
     static const char *const masks[] = { "<mask>", "[MASK]" };
     for (size_t i = 0; lstrip && i < sizeof masks / sizeof *masks; i++) {
         const int32_t id = qn_vocab_find_any(v, masks[i], strlen(masks[i]));

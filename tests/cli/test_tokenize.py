@@ -56,7 +56,8 @@ def test_jsonl():
 
 
 def test_bad_lines_do_not_stop():
-    bad = [b"nope", b"", b"[1]", b'{"text":1}', b'{}', b'{"text":"a","add_special":1}', b'{"text":"a","parse_special":"yes"}', b'{"text":"\\ud800"}', b'{"text":"\xff"}']
+    bad = [b"nope", b"", b"[1]", b'{"text":1}', b'{}', b'{"text":"a","add_special":1}', b'{"text":"a","parse_special":"yes"}',
+           b'{"text":"\\ud800"}', b'{"text":"\xff"}']
     code, out, err = quern("tokenize", "-m", BPE, "--jsonl", code=None, stdin=b"\n".join(bad + [b'{"text":"good"}']) + b"\n")
     answers = lines(out)
     assert code == 1 and err == "", (code, err)
@@ -69,7 +70,8 @@ def test_bad_lines_do_not_stop():
 
 
 def test_ill_formed_bytes_are_replaced_as_python_does():
-    raws = [b"a\xffb", b"\xe6\xad", b"\xe6\xad\xa3\xe6", b"\xf0\x9f\x99", b"\xf0\x9f\x99\x82\xf0\x9f", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe0\x80x",
+    raws = [b"a\xffb", b"\xe6\xad", b"\xe6\xad\xa3\xe6", b"\xf0\x9f\x99", b"\xf0\x9f\x99\x82\xf0\x9f", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80",
+            b"\xe0\x80x",
             b"\xf0\x80\x80\x80", b"\x80\x80", b"\xc3(", b"\xf1\x80\xc3\xa9", b"\xfe\xff"]
     for model in (BPE, SPM):
         ids = [[int(x) for x in quern("tokenize", "-m", model, "--no-special", "--ids", stdin=r).split()] for r in raws]

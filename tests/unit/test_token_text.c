@@ -9,7 +9,8 @@
 
 static const char *const samples[] = { "bpe", "spm", "wordpiece", "unigram" };
 
-static size_t tokenize(const qn_vocab *v, const char *text, size_t len, int flags, const qn_range *plain, size_t n_plain, int32_t *ids, size_t cap)
+static size_t tokenize(const qn_vocab *v, const char *text, size_t len, int flags, const qn_range *plain, size_t n_plain, int32_t *ids,
+                       size_t cap)
 {
     size_t n;
     qn_err err;
@@ -29,7 +30,8 @@ static void check_round_trip(const qn_vocab *v, const char *text, size_t len)
     size_t n_back;
     const size_t n = tokenize(v, text, len, 0, NULL, 0, ids, 512);
     assert_int_equal(qn_vocab_detokenize(v, ids, n, true, back, sizeof back, &n_back, NULL), QN_OK);
-    if (n_back != n_want || memcmp(back, want, n_want)) fail_msg("%zu bytes 0x%02x.. came back as %zu bytes", len, (unsigned char)text[0], n_back);
+    if (n_back != n_want || memcmp(back, want, n_want))
+        fail_msg("%zu bytes 0x%02x.. came back as %zu bytes", len, (unsigned char)text[0], n_back);
     qn_work_free(&w);
 }
 
@@ -37,7 +39,8 @@ static void check_round_trip(const qn_vocab *v, const char *text, size_t len)
 static void test_any_bytes_come_back(void **state)
 {
     (void)state;
-    static const char *const pieces[] = { "\xe6\xad", "\xf0\x9f\x99", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\xff" "b", " \xe6 \xad ",
+    static const char *const pieces[] = { "\xe6\xad", "\xf0\x9f\x99", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\xff" "b",
+                                          " \xe6 \xad ",
                                           "\xf0\x9f\x99\x82\xf0\x9f", "\xef\xbf\xbd" };
     for (int s = 0; s < 2; s++) { /* the two kinds that have tokens for all bytes */
         qn_file *f;
@@ -186,7 +189,8 @@ enum { LONG = 200000 };
 /* 200 kB without a place to cut, on a stack of 128 KiB. */
 static void *run_long(void *arg)
 {
-    static const char *const units[] = { "Z", " ", "\n", ".", "\xe4\xb8\xad", "us", "1", "a ", "\xcc\x80\xcc\x96", "\xff", "<|im_end|", "\xe2\x96\x81", "the" };
+    static const char *const units[] = { "Z", " ", "\n", ".", "\xe4\xb8\xad", "us", "1", "a ", "\xcc\x80\xcc\x96", "\xff",
+                                         "<|im_end|", "\xe2\x96\x81", "the" };
     char *text = malloc(LONG + 16), *back = malloc(4 * LONG);
     int32_t *ids = malloc((4 * LONG) * sizeof *ids);
     for (size_t s = 0; s < sizeof samples / sizeof *samples; s++) {
