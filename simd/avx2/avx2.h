@@ -30,16 +30,31 @@ QN_INLINE __m256i qn_mask8(int64_t left)
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(left < 8 ? (int32_t)left : 8), lane);
 }
 
+/* Tails go through memory one by one: they are rare, masked stores are slow on AMD, and qemu's masked loads touch what the mask leaves out. */
+static __attribute__((noinline, cold, unused)) __m256 qn_load_tail(const float *x, int64_t left)
+{
+    float t[8] = { 0 };
+    for (int64_t i = 0; i < left; i++) t[i] = x[i];
+    return _mm256_loadu_ps(t);
+}
+
+static __attribute__((noinline, cold, unused)) void qn_store_tail(float *x, int64_t left, __m256 v)
+{
+    float t[8];
+    _mm256_storeu_ps(t, v);
+    for (int64_t i = 0; i < left; i++) x[i] = t[i];
+}
+
 /** The first min(left, 8) floats, then zeros; nothing behind them is read. */
 QN_INLINE __m256 qn_load8(const float *x, int64_t left)
 {
-    return left >= 8 ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, qn_mask8(left));
+    return left >= 8 ? _mm256_loadu_ps(x) : qn_load_tail(x, left);
 }
 
 QN_INLINE void qn_store8(float *x, int64_t left, __m256 v)
 {
     if (left >= 8) _mm256_storeu_ps(x, v);
-    else _mm256_maskstore_ps(x, qn_mask8(left), v);
+    else qn_store_tail(x, left, v);
 }
 
 /** 8 floats of 8 halves. */

@@ -14,11 +14,15 @@ static float sum_squares(const float *x, int64_t n, float mean)
 {
     const __m256 m = _mm256_set1_ps(mean);
     __m256 lo = _mm256_setzero_ps(), hi = lo;
-    for (int64_t i = 0; i < n; i += 16) {
-        const __m256 a = centred(x + i, n - i, m);
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m256 a = _mm256_sub_ps(_mm256_loadu_ps(x + i), m), b = _mm256_sub_ps(_mm256_loadu_ps(x + i + 8), m);
         lo = _mm256_fmadd_ps(a, a, lo);
-        if (n - i <= 8) break;
-        const __m256 b = centred(x + i + 8, n - i - 8, m);
+        hi = _mm256_fmadd_ps(b, b, hi);
+    }
+    if (i < n) {
+        const __m256 a = centred(x + i, n - i, m), b = centred(x + i + 8, n - i - 8, m);
+        lo = _mm256_fmadd_ps(a, a, lo);
         hi = _mm256_fmadd_ps(b, b, hi);
     }
     return qn_tree16_avx2(lo, hi);
@@ -27,9 +31,14 @@ static float sum_squares(const float *x, int64_t n, float mean)
 static float sum(const float *x, int64_t n)
 {
     __m256 lo = _mm256_setzero_ps(), hi = lo;
-    for (int64_t i = 0; i < n; i += 16) {
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        lo = _mm256_add_ps(lo, _mm256_loadu_ps(x + i));
+        hi = _mm256_add_ps(hi, _mm256_loadu_ps(x + i + 8));
+    }
+    if (i < n) {
         lo = _mm256_add_ps(lo, qn_load8(x + i, n - i));
-        if (n - i > 8) hi = _mm256_add_ps(hi, qn_load8(x + i + 8, n - i - 8));
+        hi = _mm256_add_ps(hi, qn_load8(x + i + 8, n - i - 8));
     }
     return qn_tree16_avx2(lo, hi);
 }

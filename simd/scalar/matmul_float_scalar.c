@@ -9,14 +9,19 @@ static size_t panel_bytes(const qn_fmt *fmt, int64_t n_cols)
     return ((size_t)n_cols * QN_PANEL * (size_t)fmt->bytes + 63) / 64 * 64;
 }
 
+/* Columns outside, rows inside: the panel is written front to back. Sizes of 2 and 4 bytes are constants to the compiler. */
+static inline void turn(const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, size_t size, uint8_t *panel)
+{
+    for (int64_t c = 0; c < n_cols; c++)
+        for (int64_t r = 0; r < n_rows; r++)
+            memcpy(panel + (size_t)(c * QN_PANEL + r) * size, rows + (size_t)r * row_bytes + (size_t)c * size, size);
+}
+
 static void pack(const qn_fmt *fmt, const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, uint8_t *panel)
 {
-    const size_t size = (size_t)fmt->bytes;
-    memset(panel, 0, panel_bytes(fmt, n_cols));
-    for (int64_t r = 0; r < n_rows; r++) {
-        const uint8_t *row = rows + (size_t)r * row_bytes;
-        for (int64_t c = 0; c < n_cols; c++) memcpy(panel + (size_t)(c * QN_PANEL + r) * size, row + (size_t)c * size, size);
-    }
+    if (n_rows < QN_PANEL || n_cols % 2) memset(panel, 0, panel_bytes(fmt, n_cols));
+    if (fmt->bytes == 2) turn(rows, row_bytes, n_rows, n_cols, 2, panel);
+    else turn(rows, row_bytes, n_rows, n_cols, 4, panel);
 }
 
 static void unpack_row(const qn_fmt *fmt, const uint8_t *panel, int32_t r, int64_t n_cols, float *out)
