@@ -50,13 +50,21 @@ static void set_token(json_t *context, const char *key, const qn_model *model, c
     if (id >= 0 && qn_token_text(model, id, true, &text) == QN_OK) json_object_set_new(context, key, cli_json_text(text.ptr, text.len));
 }
 
+void cli_context_tokens(json_t *context, const qn_model *model)
+{
+    set_token(context, "bos_token", model, "bos");
+    set_token(context, "eos_token", model, "eos");
+}
+
+/* As transformers gives it: what a conversation does not have is there as none. */
 static char *context_of(const qn_model *model, json_t *messages)
 {
     json_t *context = json_object();
     json_object_set(context, "messages", messages);
+    json_object_set_new(context, "tools", json_null());
+    json_object_set_new(context, "documents", json_null());
     json_object_set_new(context, "add_generation_prompt", json_true());
-    set_token(context, "bos_token", model, "bos");
-    set_token(context, "eos_token", model, "eos");
+    cli_context_tokens(context, model);
     char *text = json_dumps(context, JSON_COMPACT);
     json_decref(context);
     return text;

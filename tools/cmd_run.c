@@ -134,7 +134,8 @@ static int run(int argc, char **argv)
     run_args a = { 0 };
     cli_opt opts[] = {
         { CLI_STR, "prompt", 'p', "TEXT", "the prompt", &a.prompt, 0, 0, 0 },
-        { CLI_STR, "file", 'f', "FILE", "read it from FILE, \"-\" for stdin, to the end (without -p, too, when\npiped); a final newline is left out, except with --raw",
+        { CLI_STR, "file", 'f', "FILE",
+          "read it from FILE, \"-\" for stdin, to the end (without -p, too, when\npiped); a final newline is left out, except with --raw",
           &a.file, 0, 0, 0 },
         { CLI_STR, "system", 's', "TEXT", "the system's turn before it", &a.system, 0, 0, 0 },
         { CLI_FLAG, "raw", 0, NULL, "continue the text: no template; special tokens in it are parsed", &a.raw, 0, 0, 0 },
