@@ -130,6 +130,8 @@ typedef struct qn_kernels {
     void (*layer_norm)(const float *x, const float *w, const float *b, int64_t n, float eps, float *out);
     void (*add)(const float *a, const float *b, int64_t n, float *out);               /* out may be a or b       */
     void (*scale)(const float *x, float c, int64_t n, float *out);
+    /** out = cap * tanh(x / cap); cap > 0; out may be x. tanh as in attention. */
+    void (*softcap)(const float *x, float cap, int64_t n, float *out);
     /** Gated activations: out = act(gate) * up. */
     void (*swiglu)(const float *gate, const float *up, int64_t n, float *out);        /* x / (1 + exp(-x))       */
     void (*geglu)(const float *gate, const float *up, int64_t n, float *out);         /* GELU, tanh form         */

@@ -1,4 +1,4 @@
-/* Activations, gated and plain, and exp. */
+/* Activations, gated and plain, exp and the soft cap. */
 #include "simd/avx2/avx2.h"
 
 QN_INLINE __m256 negate(__m256 x)
@@ -31,6 +31,13 @@ void qn_gelu_array_avx2(const float *x, int64_t n, float *out)
 void qn_exp_array_avx2(const float *x, int64_t n, float *out)
 {
     for (int64_t i = 0; i < n; i += 8) qn_store8(out + i, n - i, qn_exp_avx2(qn_load8(x + i, n - i)));
+}
+
+void qn_softcap_avx2(const float *x, float cap, int64_t n, float *out)
+{
+    const __m256 c = _mm256_set1_ps(cap);
+    for (int64_t i = 0; i < n; i += 8)
+        qn_store8(out + i, n - i, _mm256_mul_ps(c, qn_tanh_avx2(_mm256_div_ps(qn_load8(x + i, n - i), c))));
 }
 
 void qn_swiglu_avx2(const float *gate, const float *up, int64_t n, float *out)

@@ -146,6 +146,7 @@ void qn_layer_norm_avx2(const float *x, const float *w, const float *b, int64_t 
 void qn_softmax_avx2(float *x, int64_t n);
 void qn_add_avx2(const float *a, const float *b, int64_t n, float *out);
 void qn_scale_avx2(const float *x, float c, int64_t n, float *out);
+void qn_softcap_avx2(const float *x, float cap, int64_t n, float *out);
 void qn_swiglu_avx2(const float *gate, const float *up, int64_t n, float *out);
 void qn_geglu_avx2(const float *gate, const float *up, int64_t n, float *out);
 void qn_silu_array_avx2(const float *x, int64_t n, float *out);

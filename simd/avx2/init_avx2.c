@@ -34,6 +34,7 @@ void qn_init_avx2(qn_kernels *k)
     k->softmax = qn_softmax_avx2;
     k->add = qn_add_avx2;
     k->scale = qn_scale_avx2;
+    k->softcap = qn_softcap_avx2;
     k->swiglu = qn_swiglu_avx2;
     k->geglu = qn_geglu_avx2;
     k->silu = qn_silu_array_avx2;

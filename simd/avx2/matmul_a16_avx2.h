@@ -239,12 +239,13 @@ QN_INLINE void gemm_tile(const qn_matmul_args *a, const a16_format *f, a16_piece
 QN_INLINE void gemm(const qn_matmul_args *a, const a16_format *f)
 {
     a16_piece *piece = (a16_piece *)(((uintptr_t)a->scratch + 31) / 32 * 32);
-    const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK;
+    const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, n_pieces = (n_blocks + GEMM_BLOCKS - 1) / GEMM_BLOCKS;
+    const int64_t step = (n_blocks + n_pieces - 1) / n_pieces; /* pieces of one length: 9 + 9 blocks, not 16 + 2 */
     for (int64_t i = 0; i < a->n_panels; i++) {
         const uint8_t *panel = a->w + (size_t)i * a->panel_bytes;
         const int64_t rows = a->n_rows - QN_PANEL * i;
-        for (int64_t b0 = 0; b0 < n_blocks; b0 += GEMM_BLOCKS) {
-            const int64_t n = n_blocks - b0 < GEMM_BLOCKS ? n_blocks - b0 : GEMM_BLOCKS;
+        for (int64_t b0 = 0; b0 < n_blocks; b0 += step) {
+            const int64_t n = n_blocks - b0 < step ? n_blocks - b0 : step;
             piece_unpack(f, panel, b0, n, piece);
             int32_t t = 0;
             float *out = a->out + QN_PANEL * i;

@@ -1,4 +1,4 @@
-/* Activations and their gated forms. */
+/* Activations and their gated forms, the soft cap. */
 #include "simd/scalar/scalar.h"
 
 #include <math.h>
@@ -23,6 +23,11 @@ void qn_silu_array_scalar(const float *x, int64_t n, float *out)
 void qn_gelu_array_scalar(const float *x, int64_t n, float *out)
 {
     for (int64_t i = 0; i < n; i++) out[i] = gelu(x[i]);
+}
+
+void qn_softcap_scalar(const float *x, float cap, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = cap * qn_tanh_scalar(x[i] / cap);
 }
 
 void qn_swiglu_scalar(const float *gate, const float *up, int64_t n, float *out)

@@ -26,6 +26,7 @@ void qn_init_scalar(qn_kernels *k)
     k->layer_norm = qn_layer_norm_scalar;
     k->add = qn_add_scalar;
     k->scale = qn_scale_scalar;
+    k->softcap = qn_softcap_scalar;
     k->swiglu = qn_swiglu_scalar;
     k->geglu = qn_geglu_scalar;
     k->silu = qn_silu_array_scalar;

@@ -65,6 +65,7 @@ void qn_rms_norm_scalar(const float *x, const float *w, int64_t n, float eps, fl
 void qn_layer_norm_scalar(const float *x, const float *w, const float *b, int64_t n, float eps, float *out);
 void qn_add_scalar(const float *a, const float *b, int64_t n, float *out);
 void qn_scale_scalar(const float *x, float c, int64_t n, float *out);
+void qn_softcap_scalar(const float *x, float cap, int64_t n, float *out);
 void qn_swiglu_scalar(const float *gate, const float *up, int64_t n, float *out);
 void qn_geglu_scalar(const float *gate, const float *up, int64_t n, float *out);
 void qn_silu_array_scalar(const float *x, int64_t n, float *out);

@@ -1,7 +1,5 @@
 #include "src/ops/exec.h"
 
-#include <math.h>
-
 /* What follows a product in the rows that this thread has just written: bias, residual, the head's scale and cap. */
 static void finish(const qn_exec *x, const qn_matmul_stage_args *a, const qn_mat *m, float *out, int64_t out_stride, int64_t row, int64_t n_rows,
                    int32_t n_tokens)
@@ -14,8 +12,7 @@ static void finish(const qn_exec *x, const qn_matmul_stage_args *a, const qn_mat
             x->k->add(residual, o, n_rows, residual);
         }
         if (a->logit_scale != 1) x->k->scale(o, a->logit_scale, n_rows, o);
-        if (a->softcap > 0)
-            for (int64_t i = 0; i < n_rows; i++) o[i] = a->softcap * tanhf(o[i] / a->softcap);
+        if (a->softcap > 0) x->k->softcap(o, a->softcap, n_rows, o);
     }
 }
 

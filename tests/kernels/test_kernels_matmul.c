@@ -223,7 +223,7 @@ static void test_table_is_full(void **state)
         assert_true(row->isa && row->panel_bytes && row->pack && row->unpack_row && row->run);
     }
     assert_true(k.quantize_a16 && k.rms_norm && k.layer_norm && k.add && k.scale && k.swiglu && k.geglu && k.silu && k.gelu && k.rope);
-    assert_true(k.softmax && k.exp && k.store_k && k.store_v && k.attention && k.argmax);
+    assert_true(k.softmax && k.softcap && k.exp && k.store_k && k.store_v && k.attention && k.argmax);
 }
 
 static void test_levels(void **state)

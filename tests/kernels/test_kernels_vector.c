@@ -42,6 +42,8 @@ static void op_silu(const qn_kernels *k, const vectors *v, int64_t n, float *out
 static void op_gelu(const qn_kernels *k, const vectors *v, int64_t n, float *out) { k->gelu(v->a.ptr, n, out); }
 static void op_exp(const qn_kernels *k, const vectors *v, int64_t n, float *out) { k->exp(v->a.ptr, n, out); }
 
+static void op_softcap(const qn_kernels *k, const vectors *v, int64_t n, float *out) { k->softcap(v->a.ptr, 2.5f, n, out); }
+
 static void op_softmax(const qn_kernels *k, const vectors *v, int64_t n, float *out)
 {
     memcpy(out, v->a.ptr, (size_t)n * 4);
@@ -63,7 +65,7 @@ static const struct {
 } ops[] = {
     { "rms_norm", op_rms_norm }, { "rms_norm without weights", op_rms_norm_plain }, { "layer_norm", op_layer_norm },
     { "layer_norm without weights", op_layer_norm_plain }, { "add", op_add }, { "scale", op_scale }, { "swiglu", op_swiglu },
-    { "geglu", op_geglu }, { "silu", op_silu }, { "gelu", op_gelu }, { "exp", op_exp }, { "softmax", op_softmax },
+    { "geglu", op_geglu }, { "silu", op_silu }, { "gelu", op_gelu }, { "exp", op_exp }, { "softcap", op_softcap }, { "softmax", op_softmax },
     { "rope neox", op_rope_neox }, { "rope pairs", op_rope_pairs },
 };
 
@@ -185,6 +187,28 @@ static void test_exp_accuracy(void **state)
     assert_true(y[7] == INFINITY && y[8] == 0);
 }
 
+/* Relatively accurate near 0 as well, and never past the cap. */
+static void test_tanh_accuracy(void **state)
+{
+    (void)state;
+    qn_kernels k;
+    assert_int_equal(qn_kernels_init(&k, NULL, true, NULL), QN_OK);
+    double worst = 0;
+    for (int32_t i = -60000; i <= 60000; i++) {
+        const float x = (float)(i < 0 ? -1 : 1) * (float)exp2(abs(i) / 1000.0 - 55);
+        float y;
+        k.softcap(&x, 1, 1, &y);
+        worst = fmax(worst, ulps(y, tanh((double)x)));
+        assert_true(fabsf(y) <= 1);
+    }
+    print_message("tanh: %.3f ulp\n", worst);
+    assert_true(worst < 3);
+    const float edge[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN };
+    float y[5];
+    k.softcap(edge, 30, 5, y);
+    assert_true(y[0] == 0 && !signbit(y[0]) && y[1] == 0 && signbit(y[1]) && y[2] == 30 && y[3] == -30 && y[4] != y[4]);
+}
+
 /* Norms and softmax in double precision. */
 static void test_norm_accuracy(void **state)
 {
@@ -285,7 +309,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_levels_equal), cmocka_unit_test(test_store),  cmocka_unit_test(test_exp_accuracy),
-        cmocka_unit_test(test_norm_accuracy), cmocka_unit_test(test_argmax),
+        cmocka_unit_test(test_norm_accuracy), cmocka_unit_test(test_tanh_accuracy), cmocka_unit_test(test_argmax),
     };
     if (argc > 1 && !strcmp(argv[1], "--time")) {
         each_level(time_level);
