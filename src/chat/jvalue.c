@@ -277,10 +277,11 @@ static bool items_of(qn_jvm *vm, qn_jval v, qn_jlist **out)
     }
     qn_jlist *l = qn_jl_new(vm, 0);
     if (!l) return false;
+    *out = l;
+    if (v.gen->at == v.gen->l->n) return true;
     l->v = v.gen->l->v + v.gen->at;
     l->n = l->cap = v.gen->l->n - v.gen->at;
     v.gen->at = v.gen->l->n;
-    *out = l;
     return true;
 }
 
