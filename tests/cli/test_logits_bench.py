@@ -81,7 +81,8 @@ def test_bench():
         assert abs(r["tokens_per_second"] - sum(r["samples"]) / 3) < 1e-6 * r["best"]
         assert (r["n_prompt"], r["n_gen"]) in ((8, 0), (5, 0), (0, 3))
     table = quern("bench", "-m", chat_model(), "-p", "4", "-n", "0", "-r", "1").decode().split("\n")
-    assert len(table) == 4 and table[2].startswith("pp4 "), table
+    assert len(table) == 5 and table[3].startswith("pp4 ") and "GB/s" in table[1], table
+    assert abs(o["generate_limit"] - o["read_bytes_per_second"] / o["weight_bytes"]) < 1e-6 * o["generate_limit"] and o["generate_limit"] > 0
     code, _, err = quern("bench", "-m", chat_model(), "-p", "4", "-n", "2", "-d", "3", "--ctx", "6", code=None)
     assert code == 2 and "--ctx 7" in err, err
 
