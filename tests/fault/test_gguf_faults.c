@@ -278,7 +278,8 @@ static qn_buf with_alignment(uint32_t type, uint64_t value, size_t n_value)
     if (type == QN_V_ARRAY) gguf_array(&b, QN_V_U32, 1);
     gguf_bytes(&b, &value, n_value);
     gguf_tensor(&b, "t", 1, D(1), F32, 0);
-    gguf_data(&b, value && n_value == 4 && type == QN_V_U32 ? (size_t)value : 32, 4);
+    const bool is_small = type == QN_V_U32 && value && value <= 65536; /* else the data is not looked for: no need to pad up to it */
+    gguf_data(&b, is_small ? (size_t)value : 32, 4);
     return b;
 }
 
@@ -294,7 +295,6 @@ static void alignment(void **state)
     const uint32_t bad[] = { 0, 3, 24, 33, 100, 0x80000001, 0xffffffff };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         qn_buf b = with_alignment(QN_V_U32, bad[i], 4);
-        if (b.len > 100000) b.len = 100000;
         expect(&b, QN_ERR_FORMAT, "it has to be a power of two");
     }
     for (uint32_t a = 1; a <= 65536; a *= 2) {
