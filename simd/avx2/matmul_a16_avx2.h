@@ -2,8 +2,8 @@
  * Products of quantised panels with A16 activations.
  *
  * A format is an a16_format: how to get 16 pairs of int16 weights for 8 rows out of a block of 32, and the block's scales. It is a constant, so that
- * every function below is compiled for it. Few tokens (gemv) take the pairs straight from the panel; many (gemm) unpack a piece of
- * the panel to int16 once, into the L1 cache, and multiply it by 6 tokens at a time. Both give the same bits.
+ * every function below is compiled for it. Few tokens take the pairs straight from the panel (direct); many unpack a piece of the panel to int16
+ * once, into the L1 cache (unpacked). Either way 4 tokens share a weight, and both give the same bits.
  */
 #ifndef QN_SIMD_MATMUL_A16_AVX2_H
 #define QN_SIMD_MATMUL_A16_AVX2_H
@@ -11,9 +11,8 @@
 #include "simd/avx2/avx2.h"
 
 enum {
-    GEMV_TOKENS = 4,      /* up to here the panel is read as it is                                            */
-    GEMM_TOKENS = 6,      /* 12 integer sums, 2 weights, 1 activation in 16 registers                         */
-    GEMM_BLOCKS = 16,     /* blocks of a piece: 512 columns, 16 KiB of int16, half of the L1 cache            */
+    TILE = 4,             /* tokens at a time: 8 integer sums; 6 of them with 12 sums were slower by 2 %      */
+    PIECE_BLOCKS = 16,    /* blocks of a piece: 512 columns, 16 KiB of int16, half of the L1 cache            */
     PREFETCH_BYTES = 2560 /* ahead of the panel being read: the hardware's own prefetch stops at page borders */
 };
 
@@ -25,6 +24,7 @@ typedef struct a16_format {
     int32_t offset;                                                           /* code - offset is the weight   */
     int32_t halves;                                                           /* scales in a block: 1 or 2     */
     int32_t block_bytes;                                                      /* of 16 rows, on average        */
+    int32_t direct;                                                           /* tokens up to which unpacking does not pay (measured) */
 } a16_format;
 
 /** Codes of a nibble line as pairs: i is 0 .. 3. */
@@ -78,21 +78,24 @@ QN_INLINE void prefetch_block(const uint8_t *at, const int32_t n_bytes)
     for (int32_t i = 0; i < n_bytes; i += 64) _mm_prefetch((const char *)at + PREFETCH_BYTES + i, _MM_HINT_T0);
 }
 
-/* One panel, T tokens. */
-QN_INLINE void gemv_panel(const qn_matmul_args *a, const a16_format *f, const uint8_t *panel, const int32_t *sums, float *out, int64_t rows, const int32_t T)
+/* One panel, T tokens from token t0. */
+QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, const uint8_t *panel, int32_t t0, float *out, int64_t rows, const int32_t T)
 {
     const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, d_stride = a->act.q_stride / QN_ACT_BLOCK;
+    const int16_t *tile_q = a->act.q + t0 * a->act.q_stride;
+    const float *d_at = a->act.d + t0 * d_stride, *s_at = a->act.s + t0 * d_stride;
+    const int32_t *sums = (const int32_t *)a->scratch + t0 * n_blocks * f->halves;
     const int32_t n_pairs = 16 / f->halves;
-    __m256 acc[2 * GEMV_TOKENS];
+    __m256 acc[2 * TILE];
     QN_UNROLL
     for (int32_t i = 0; i < 2 * T; i++) acc[i] = _mm256_setzero_ps();
     for (int64_t b = 0; b < n_blocks; b++) {
         const void *lines = f->lines(panel, b);
-        const int16_t *q = a->act.q + b * QN_ACT_BLOCK;
-        prefetch_block(panel + b * f->block_bytes, f->block_bytes);
+        const int16_t *q = tile_q + b * QN_ACT_BLOCK;
+        if (t0 == 0) prefetch_block(panel + b * f->block_bytes, f->block_bytes);
         QN_UNROLL
         for (int32_t half = 0; half < f->halves; half++) {
-            __m256i isum[2 * GEMV_TOKENS];
+            __m256i isum[2 * TILE];
             QN_UNROLL
             for (int32_t t = 0; t < T; t++)
                 isum[2 * t] = isum[2 * t + 1] = f->offset ? _mm256_set1_epi32(sums[(t * n_blocks + b) * f->halves + half]) : _mm256_setzero_si256();
@@ -111,7 +114,7 @@ QN_INLINE void gemv_panel(const qn_matmul_args *a, const a16_format *f, const ui
             const __m256 d0 = f->scale(panel, b, 0, half), d1 = f->scale(panel, b, 1, half);
             QN_UNROLL
             for (int32_t t = 0; t < T; t++) {
-                const __m256 d = _mm256_broadcast_ss(a->act.d + t * d_stride + b);
+                const __m256 d = _mm256_broadcast_ss(d_at + t * d_stride + b);
                 acc[2 * t] = _mm256_fmadd_ps(_mm256_mul_ps(d0, d), _mm256_cvtepi32_ps(isum[2 * t]), acc[2 * t]);
                 acc[2 * t + 1] = _mm256_fmadd_ps(_mm256_mul_ps(d1, d), _mm256_cvtepi32_ps(isum[2 * t + 1]), acc[2 * t + 1]);
             }
@@ -120,7 +123,7 @@ QN_INLINE void gemv_panel(const qn_matmul_args *a, const a16_format *f, const ui
         const __m256 m0 = f->min(panel, b, 0), m1 = f->min(panel, b, 1);
         QN_UNROLL
         for (int32_t t = 0; t < T; t++) {
-            const __m256 s = _mm256_broadcast_ss(a->act.s + t * d_stride + b);
+            const __m256 s = _mm256_broadcast_ss(s_at + t * d_stride + b);
             acc[2 * t] = _mm256_fmadd_ps(m0, s, acc[2 * t]);
             acc[2 * t + 1] = _mm256_fmadd_ps(m1, s, acc[2 * t + 1]);
         }
@@ -132,20 +135,29 @@ QN_INLINE void gemv_panel(const qn_matmul_args *a, const a16_format *f, const ui
     }
 }
 
-QN_INLINE void gemv(const qn_matmul_args *a, const a16_format *f, const int32_t T)
+QN_INLINE void direct(const qn_matmul_args *a, const a16_format *f)
 {
-    int32_t *sums = (int32_t *)a->scratch;
-    if (f->offset) offset_sums(a, f, sums);
-    for (int64_t i = 0; i < a->n_panels; i++)
-        gemv_panel(a, f, a->w + (size_t)i * a->panel_bytes, sums, a->out + QN_PANEL * i, a->n_rows - QN_PANEL * i, T);
+    if (f->offset) offset_sums(a, f, (int32_t *)a->scratch);
+    for (int64_t i = 0; i < a->n_panels; i++) {
+        const uint8_t *panel = a->w + (size_t)i * a->panel_bytes;
+        const int64_t rows = a->n_rows - QN_PANEL * i;
+        float *out = a->out + QN_PANEL * i;
+        int32_t t = 0;
+        for (; t + TILE <= a->n_tokens; t += TILE) direct_tile(a, f, panel, t, out + t * a->out_stride, rows, TILE);
+        switch (a->n_tokens - t) {
+        case 1: direct_tile(a, f, panel, t, out + t * a->out_stride, rows, 1); break;
+        case 2: direct_tile(a, f, panel, t, out + t * a->out_stride, rows, 2); break;
+        case 3: direct_tile(a, f, panel, t, out + t * a->out_stride, rows, 3); break;
+        }
+    }
 }
 
 /* A piece of a panel as the inner loop wants it. */
 typedef struct a16_piece {
-    __m256i w[GEMM_BLOCKS][16][2];  /* [block][pair][rows 0-7, 8-15] int16 pairs */
-    __m256 d[GEMM_BLOCKS][2][2];    /* [block][half][rows]                       */
-    __m256 m[GEMM_BLOCKS][2];
-    __m256 acc[2 * GEMM_TOKENS];    /* [token][rows] of the tile at hand          */
+    __m256i w[PIECE_BLOCKS][16][2];  /* [block][pair][rows 0-7, 8-15] int16 pairs */
+    __m256 d[PIECE_BLOCKS][2][2];    /* [block][half][rows]                       */
+    __m256 m[PIECE_BLOCKS][2];
+    __m256 acc[2 * TILE];    /* [token][rows] of the tile at hand          */
 } a16_piece;
 _Static_assert(sizeof(a16_piece) + 32 <= QN_MATMUL_SCRATCH * sizeof(float), "a piece fits the scratch memory");
 
@@ -168,7 +180,7 @@ QN_INLINE void piece_unpack(const a16_format *f, const uint8_t *panel, int64_t b
 }
 
 /* isum += w * q over the pairs of one scale, T tokens. */
-QN_INLINE void gemm_dot(__m256i (*w)[2], const int16_t *const *q, const int32_t first, const int32_t n_pairs, __m256i *isum, const int32_t T)
+QN_INLINE void piece_dot(__m256i (*w)[2], const int16_t *const *q, const int32_t first, const int32_t n_pairs, __m256i *isum, const int32_t T)
 {
     QN_UNROLL
     for (int32_t p = 0; p < n_pairs; p++) {
@@ -186,11 +198,11 @@ QN_INLINE void gemm_dot(__m256i (*w)[2], const int16_t *const *q, const int32_t 
 
 /* T tokens from token t0 and the n blocks from b0 of a panel: adds to what earlier pieces left in out. The float sums live in memory (w->acc):
  * the registers are for the integer sums, and a block of 32 columns touches each float sum once. */
-QN_INLINE void gemm_tile(const qn_matmul_args *a, const a16_format *f, a16_piece *w, int64_t b0, int64_t n, int32_t t0, float *out, int64_t rows,
+QN_INLINE void piece_tile(const qn_matmul_args *a, const a16_format *f, a16_piece *w, int64_t b0, int64_t n, int32_t t0, float *out, int64_t rows,
                          const int32_t T)
 {
     const int64_t d_stride = a->act.q_stride / QN_ACT_BLOCK;
-    const int16_t *q[GEMM_TOKENS];
+    const int16_t *q[TILE];
     const float *d = a->act.d + t0 * d_stride + b0, *s = a->act.s + t0 * d_stride + b0;
     const int32_t n_pairs = 16 / f->halves;
     __m256 *acc = w->acc;
@@ -209,10 +221,10 @@ QN_INLINE void gemm_tile(const qn_matmul_args *a, const a16_format *f, a16_piece
         }
         QN_UNROLL
         for (int32_t half = 0; half < f->halves; half++) {
-            __m256i isum[2 * GEMM_TOKENS];
+            __m256i isum[2 * TILE];
             QN_UNROLL
             for (int32_t i = 0; i < 2 * T; i++) isum[i] = _mm256_setzero_si256();
-            gemm_dot(w->w[b], q, half * n_pairs, n_pairs, isum, T);
+            piece_dot(w->w[b], q, half * n_pairs, n_pairs, isum, T);
             QN_UNROLL
             for (int32_t t = 0; t < T; t++) {
                 const __m256 x = _mm256_broadcast_ss(d + t * d_stride + b);
@@ -236,10 +248,10 @@ QN_INLINE void gemm_tile(const qn_matmul_args *a, const a16_format *f, a16_piece
     }
 }
 
-QN_INLINE void gemm(const qn_matmul_args *a, const a16_format *f)
+QN_INLINE void unpacked(const qn_matmul_args *a, const a16_format *f)
 {
     a16_piece *piece = (a16_piece *)(((uintptr_t)a->scratch + 31) / 32 * 32);
-    const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, n_pieces = (n_blocks + GEMM_BLOCKS - 1) / GEMM_BLOCKS;
+    const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, n_pieces = (n_blocks + PIECE_BLOCKS - 1) / PIECE_BLOCKS;
     const int64_t step = (n_blocks + n_pieces - 1) / n_pieces; /* pieces of one length: 9 + 9 blocks, not 16 + 2 */
     for (int64_t i = 0; i < a->n_panels; i++) {
         const uint8_t *panel = a->w + (size_t)i * a->panel_bytes;
@@ -249,31 +261,21 @@ QN_INLINE void gemm(const qn_matmul_args *a, const a16_format *f)
             piece_unpack(f, panel, b0, n, piece);
             int32_t t = 0;
             float *out = a->out + QN_PANEL * i;
-            for (; t + 6 <= a->n_tokens; t += 6) gemm_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 6);
+            for (; t + TILE <= a->n_tokens; t += TILE) piece_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, TILE);
             switch (a->n_tokens - t) {
-            case 1: gemm_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 1); break;
-            case 2: gemm_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 2); break;
-            case 3: gemm_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 3); break;
-            case 4: gemm_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 4); break;
-            case 5: gemm_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 5); break;
+            case 1: piece_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 1); break;
+            case 2: piece_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 2); break;
+            case 3: piece_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 3); break;
             }
         }
     }
 }
 
-/** `run` of a row: f must be a constant. */
+/** `run` of a row: f must be a constant. Direct tiles of formats with an offset need room for the sums. */
 QN_INLINE void qn_matmul_a16_avx2(const qn_matmul_args *a, const a16_format *f)
 {
-    if (a->n_tokens > GEMV_TOKENS || a->n_cols > QN_MATMUL_SCRATCH / GEMV_TOKENS * 16) {
-        gemm(a, f);
-        return;
-    }
-    switch (a->n_tokens) {
-    case 1: gemv(a, f, 1); break;
-    case 2: gemv(a, f, 2); break;
-    case 3: gemv(a, f, 3); break;
-    default: gemv(a, f, 4); break;
-    }
+    if (a->n_tokens <= f->direct && a->n_tokens * (a->n_cols / 16) <= QN_MATMUL_SCRATCH) direct(a, f);
+    else unpacked(a, f);
 }
 
 #endif

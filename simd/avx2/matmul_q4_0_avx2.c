@@ -17,7 +17,7 @@ QN_INLINE __m256 scale(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
     return qn_load8_f16(((const qn_panel_q4_0 *)panel)[b / 2].d[b % 2] + 8 * h);
 }
 
-static const a16_format format = { lines, pair, scale, NULL, 8, 1, sizeof(qn_panel_q4_0) / 2 };
+static const a16_format format = { lines, pair, scale, NULL, 8, 1, sizeof(qn_panel_q4_0) / 2, INT32_MAX };
 
 void qn_matmul_q4_0_avx2(const qn_matmul_args *a)
 {

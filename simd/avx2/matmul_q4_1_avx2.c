@@ -22,7 +22,7 @@ QN_INLINE __m256 min(const uint8_t *panel, int64_t b, int32_t h)
     return qn_load8_f16(((const qn_panel_q4_1 *)panel)[b].m + 8 * h);
 }
 
-static const a16_format format = { lines, pair, scale, min, 0, 1, sizeof(qn_panel_q4_1) };
+static const a16_format format = { lines, pair, scale, min, 0, 1, sizeof(qn_panel_q4_1), INT32_MAX };
 
 void qn_matmul_q4_1_avx2(const qn_matmul_args *a)
 {

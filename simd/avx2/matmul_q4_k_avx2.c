@@ -25,7 +25,7 @@ QN_INLINE __m256 min(const uint8_t *panel, int64_t b, int32_t h)
     return _mm256_xor_ps(m, _mm256_set1_ps(-0.0f));
 }
 
-static const a16_format format = { lines, pair, scale, min, 0, 1, sizeof(qn_panel_q4_k) / 8 };
+static const a16_format format = { lines, pair, scale, min, 0, 1, sizeof(qn_panel_q4_k) / 8, 32 };
 
 void qn_matmul_q4_k_avx2(const qn_matmul_args *a)
 {

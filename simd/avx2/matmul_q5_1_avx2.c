@@ -26,7 +26,7 @@ QN_INLINE __m256 min(const uint8_t *panel, int64_t b, int32_t h)
     return qn_load8_f16(((const qn_panel_q5_1 *)panel)[b].m + 8 * h);
 }
 
-static const a16_format format = { lines, pair, scale, min, 0, 1, sizeof(qn_panel_q5_1) };
+static const a16_format format = { lines, pair, scale, min, 0, 1, sizeof(qn_panel_q5_1), 12 };
 
 void qn_matmul_q5_1_avx2(const qn_matmul_args *a)
 {

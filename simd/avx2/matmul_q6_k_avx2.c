@@ -21,7 +21,7 @@ QN_INLINE __m256 scale(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
     return _mm256_mul_ps(qn_load8_f16(p->d + 8 * h), qn_load8_i8(p->sc[2 * (b % 8) + half] + 8 * h));
 }
 
-static const a16_format format = { lines, pair, scale, NULL, 32, 2, sizeof(qn_panel_q6_k) / 8 };
+static const a16_format format = { lines, pair, scale, NULL, 32, 2, sizeof(qn_panel_q6_k) / 8, 4 };
 
 void qn_matmul_q6_k_avx2(const qn_matmul_args *a)
 {
