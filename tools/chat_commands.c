@@ -102,8 +102,9 @@ static void show_help(chat *c, const char *arg)
     (void)c;
     (void)arg;
     for (int i = 0; i < N_COMMANDS; i++) chat_note("/%-6s %-7s %s", commands[i].name, commands[i].arg, commands[i].help);
-    chat_note("\nA line that ends in a backslash goes on in the next; lines of \"\"\" enclose a text of several lines. A text that\n"
-              "begins with a slash is written with two. Ctrl-C stops an answer; at an empty prompt, twice, it leaves.");
+    chat_note("\nA line that ends in a backslash goes on in the next; lines of \"\"\" enclose a\n"
+              "text of several lines. A text that begins with a slash is written with two.\n"
+              "Ctrl-C stops an answer; a second one in a row, at the empty prompt, leaves.");
 }
 
 void chat_command(chat *c, const char *line)

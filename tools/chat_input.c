@@ -141,7 +141,11 @@ static chat_read read_edited(chat_input *in, const char **line, size_t *n)
         el_reset(in->el);
         return in->had_text ? CHAT_DROPPED : CHAT_INTERRUPT;
     }
-    if (!got || count <= 0) return CHAT_END;
+    if (!got || count <= 0) {
+        fputc('\n', in->screen); /* the shell's prompt begins a line */
+        fflush(in->screen);
+        return CHAT_END;
+    }
     *line = got;
     *n = (size_t)count;
     if (got[count - 1] == '\n') --*n;

@@ -88,7 +88,7 @@ static void end_answer(chat *c, const cli_answer *a)
             chat_note("(length: cut at %d tokens)", c->answer.max_tokens);
         else explain_full(c);
     }
-    if (c->interactive && a->result.finish == QN_FINISH_CANCELLED) chat_note("(stopped)");
+    if (c->interactive && a->result.finish == QN_FINISH_CANCELLED) chat_note("(stopped; Ctrl-C again leaves)");
     if (c->show_stats) cli_answer_stats(a, stderr);
 }
 

@@ -37,20 +37,33 @@ int cli_usage(const char *fmt, ...)
     return CLI_USAGE;
 }
 
-/* "  -t, --threads N" in 30 columns, then the help, each further line of it under the first. */
+/* The words of a text from `column` on, in lines that a terminal of 80 columns shows whole; each further line is indented. */
+static void print_words(const char *text, int column, int indent)
+{
+    enum { WIDTH = 80 };
+    bool first = true;
+    for (const char *p = text; *p; p += strcspn(p, " \n"), p += strspn(p, " \n")) {
+        const int n = (int)strcspn(p, " \n");
+        const bool turn = !first && column + 1 + n > WIDTH;
+        if (turn) printf("\n%*s", indent, "");
+        else if (!first) putchar(' ');
+        printf("%.*s", n, p);
+        column = (turn ? indent : column + !first) + n;
+        first = false;
+    }
+    putchar('\n');
+}
+
+/* "  -t, --threads N" in 30 columns, then the help. */
 static void print_option(const cli_opt *o)
 {
     char left[64];
     const int n = o->letter ? snprintf(left, sizeof left, "-%c, --%s", o->letter, o->name)
                             : snprintf(left, sizeof left, "    --%s", o->name);
     if (o->arg && n > 0 && (size_t)n < sizeof left) snprintf(left + n, sizeof left - (size_t)n, " %s", o->arg);
-    printf("  %-30s", left);
-    if (strlen(left) > 29) printf("\n  %-30s", "");
-    for (const char *p = o->help; *p; p++) {
-        putchar(*p);
-        if (*p == '\n') printf("  %-30s", "");
-    }
-    putchar('\n');
+    printf("  %-28s", left);
+    if (strlen(left) > 27) printf("\n  %-28s", "");
+    print_words(o->help, 30, 30);
 }
 
 static void print_options(const cli_opt *o, bool *headed)
@@ -71,10 +84,11 @@ static void print_options(const cli_opt *o, bool *headed)
 static void print_help(const char *usage, const char *about, const cli_opt *o)
 {
     bool headed = false;
-    printf("usage: quern %s\n\n%s\n", usage, about);
+    printf("usage: quern %s\n\n", usage);
+    print_words(about, 0, 0);
     print_options(o, &headed);
     if (!headed) printf("\nOptions\n");
-    printf("  -h, --help                    this text\n");
+    printf("  -h, --help                  this text\n");
 }
 
 /* "-r" is an option; "-1", "-.5" and "-inf" are values, and so is "- milk and eggs". */

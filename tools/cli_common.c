@@ -114,7 +114,8 @@ cli_opt *cli_sampling_options(cli_sampling *s)
         { CLI_FLOAT, "mirostat-eta", 0, "X", "how fast it learns (default 0.1)", &o->mirostat_eta, 0, 1e3, 0 },
         { CLI_LIST, "logit-bias", 0, "ID=V", "add V to the logit of a token; -inf bans it; may be given several times",
           &s->bias_text, 0, 0, 0 },
-        { CLI_STR, "order", 0, "NAMES", "samplers in the order they act, joined by ';'", &o->order, 0, 0, 0 },
+        { CLI_STR, "order", 0, "NAMES", "samplers in the order they act, joined by ';' (default: all of penalties, dry, top_n_sigma, top_k,\n"
+          "typical_p, top_p, min_p, xtc, temperature)", &o->order, 0, 0, 0 },
         { CLI_FLAG, "show-order", 0, NULL, "print the order and the values in use to stderr", &s->show_order, 0, 0, 0 },
         { 0 },
     };
@@ -175,13 +176,22 @@ int cli_sampling_finish(cli_sampling *s, const char *cmd)
     return -1;
 }
 
+/* How far back, as text. */
+static const char *span(int32_t n, char out[32])
+{
+    if (n < 0) return "all tokens";
+    snprintf(out, 32, "the last %d tokens", n);
+    return out;
+}
+
 void cli_sampling_print(const qn_sample_opts *o, FILE *f)
 {
+    char text[32];
     fprintf(f, "order              %s\n", o->order ? o->order : qn_sampler_default_order());
-    fprintf(f, "penalties          repeat %g, frequency %g, presence %g, over %d tokens\n", (double)o->repeat_penalty,
-            (double)o->frequency_penalty, (double)o->presence_penalty, o->penalty_last_n);
-    fprintf(f, "dry                multiplier %g, base %g, allowed %d, over %d tokens\n", (double)o->dry_multiplier, (double)o->dry_base,
-            o->dry_allowed_length, o->dry_last_n);
+    fprintf(f, "penalties          repeat %g, frequency %g, presence %g, over %s\n", (double)o->repeat_penalty,
+            (double)o->frequency_penalty, (double)o->presence_penalty, span(o->penalty_last_n, text));
+    fprintf(f, "dry                multiplier %g, base %g, allowed %d, over %s\n", (double)o->dry_multiplier, (double)o->dry_base,
+            o->dry_allowed_length, span(o->dry_last_n, text));
     fprintf(f, "top_n_sigma        %g\ntop_k              %d\n", (double)o->top_n_sigma, o->top_k);
     fprintf(f, "typical_p          %g\ntop_p              %g\nmin_p              %g\n", (double)o->typical_p, (double)o->top_p, (double)o->min_p);
     fprintf(f, "xtc                probability %g, threshold %g\n", (double)o->xtc_probability, (double)o->xtc_threshold);

@@ -21,6 +21,12 @@ bool cli_cache_dir(char *out)
     return n > 0 && n < PATH_CAP;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static bool exists(const char *path)
 {
     struct stat st;
@@ -57,6 +63,7 @@ bool cli_model_path(const char *arg, char *out)
     const bool have_dir = cli_cache_dir(dir);
     if (have_dir && (!arg || !strchr(arg, '/')) && find_in(dir, arg ? arg : DEFAULT_MODEL, out)) return true;
     if (!arg) cli_fault("the default model is not in %s; 'tools/start' fetches it, or name a file", have_dir ? dir : "the cache (HOME is not set)");
+    else if (is_folder(arg)) cli_fault("%s is a folder: name a file in it", arg);
     else if (strchr(arg, '/') || ends_in_gguf(arg)) cli_fault("no file %s", arg);
     else cli_fault("no file '%s', and no model of that name in %s", arg, have_dir ? dir : "the cache");
     return false;

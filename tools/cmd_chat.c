@@ -10,8 +10,8 @@
 static const char about[] =
     "Talk to a model; without -m, to the default one. Answers stream as they come. A line is a turn; one that ends in a backslash goes\n"
     "on in the next, and lines of \"\"\" enclose a text of several lines. /help lists the commands of the chat: /clear /system /regen\n"
-    "/undo /save /load /stats /exit. Ctrl-C stops an answer; at an empty prompt, twice, it leaves with exit code 130. The end of input\n"
-    "(Ctrl-D) leaves. When piped, each line of stdin is a turn or a command, and stdout holds the answers alone, each with a newline\n"
+    "/undo /save /load /stats /exit. Ctrl-C stops an answer; a second one in a row, at the empty prompt, leaves with exit code 130. The\n"
+    "end of input (Ctrl-D) leaves. When piped, each line of stdin is a turn or a command, and stdout holds the answers alone, each with a newline\n"
     "after it; the exit code is 1 when a turn was not answered. What was typed is kept in chat_history in the cache folder.";
 
 static void greet(const chat *c)
@@ -20,8 +20,9 @@ static void greet(const chat *c)
     qn_engine_info e;
     qn_model_get_info(c->engine.model, &m);
     qn_engine_get_info(c->engine.engine, &e);
-    chat_note("%s: %.0f M parameters, %d threads, level %s, context %d. /help lists the commands.", *m.name ? m.name : c->engine.path,
-              (double)m.n_params / 1e6, e.n_threads, e.cpu, e.n_ctx);
+    const char *slash = strrchr(c->engine.path, '/');
+    chat_note("%s, %.0f M parameters, context %d, %d threads, %s\n/help lists the commands; Ctrl-D leaves.",
+              slash ? slash + 1 : c->engine.path, (double)m.n_params / 1e6, e.n_ctx, e.n_threads, e.cpu);
 }
 
 static void take(chat *c, const char *text, size_t n)
@@ -34,7 +35,7 @@ static void take(chat *c, const char *text, size_t n)
 /* Turns until the end of input. @return the exit code */
 static int converse(chat *c, chat_input *in)
 {
-    int in_a_row = 0;
+    int in_a_row = 0; /* Ctrl-C without a turn between; the one that stopped an answer is the first */
     while (!c->leave) {
         const char *text;
         size_t n;
@@ -45,7 +46,8 @@ static int converse(chat *c, chat_input *in)
         if (r == CHAT_INTERRUPT) chat_note("(Ctrl-C again leaves; so does Ctrl-D)");
         if (r != CHAT_TEXT) continue;
         take(c, text, n);
-        if (cli_interrupted() && !c->interactive) return CLI_INTERRUPTED;
+        in_a_row = cli_interrupted();
+        if (in_a_row && !c->interactive) return CLI_INTERRUPTED;
         cli_interrupt_clear();
     }
     return c->failed && !c->interactive ? CLI_FAULT : CLI_OK;

@@ -112,7 +112,7 @@ static int run(int argc, char **argv)
     };
     cli_ids ids = { 0 };
     qn_err err = { 0 };
-    int code = cli_parse(argc, argv, "logits -m MODEL (--ids LIST | -p TEXT) [--all] -o FILE [OPTION]...", about, opts);
+    int code = cli_parse(argc, argv, "logits [-m MODEL] (--ids LIST | -p TEXT) -o FILE [OPTION]...", about, opts);
     if (code >= 0) return code;
     if (!a.ids == !a.prompt) return cli_usage("logits: give either --ids LIST or -p TEXT");
     if (!a.out) return cli_usage("logits: -o FILE is missing");

@@ -145,8 +145,8 @@ static int run(int argc, char **argv)
         { CLI_LIST, "reverse-prompt", 'r', "TEXT", "the same", &a.answer.stop, 0, 0, 0 },
         { CLI_FLAG, "ignore-end", 0, NULL, "go on past the model's end tokens", &a.answer.ignore_end, 0, 0, 0 },
         { CLI_FLAG, "special", 0, NULL, "show control tokens in the answer", &a.answer.special, 0, 0, 0 },
-        { CLI_FLAG, "json", 0, NULL, "print one object: text, ids, n_prompt, n_generated, finish, seed, timings", &a.json,
-          0, 0, 0 },
+        { CLI_FLAG, "json", 0, NULL, "print one object: text, ids, n_prompt, n_cached, n_generated, finish, stop (the text that ended it,\n"
+          "if one did), seed, order, timings", &a.json, 0, 0, 0 },
         { CLI_FLAG, "stats", 0, NULL, "first-token time and tokens per second, to stderr", &a.stats, 0, 0, 0 },
         { .kind = CLI_TABLE, .target = cli_engine_options(&a.engine) },
         { .kind = CLI_TABLE, .target = cli_sampling_options(&a.sampling) },

@@ -8,8 +8,8 @@
 
 static const char about[] =
     "Render a chat template: the model's own, or one from a file. With -p, the user's turn (after a system turn with -s) as the model would\n"
-    "see it; with --jsonl, conversations from stdin, a JSON object a line:\n"
-    "  {\"messages\", \"tools\", \"documents\", \"add_generation_prompt\", \"kwargs\": {...}, \"bos_token\", \"eos_token\", \"now\": \"2026-01-15T12:00:00\"}\n"
+    "see it; with --jsonl, conversations from stdin, a JSON object a line, from\n"
+    "{\"messages\", \"tools\", \"documents\", \"add_generation_prompt\", \"kwargs\": {...}, \"bos_token\", \"eos_token\", \"now\": \"2026-01-15T12:00:00\"}\n"
     "to {\"text\"} or {\"error\"}; with --raw --jsonl, lines {\"template\", \"context\": {...}}. With none of these, the template itself.";
 
 typedef struct template_args {
@@ -166,7 +166,11 @@ static int open_template(template_args *a)
         if (!cli_model_path(a->model, path)) return CLI_FAULT;
         if (qn_model_open(&a->m, path, &o, &err) != QN_OK) return cli_fault("%s", err.text);
     }
-    if (!a->file) return cli_template_open(&a->t, a->m, &err) == QN_OK ? -1 : cli_fault("%s", err.text);
+    if (!a->file) { /* the template of the family is told of where it is used */
+        const bool used = a->prompt || a->jsonl;
+        const qn_status status = used ? cli_template_open(&a->t, a->m, &err) : qn_template_of_model(&a->t, a->m, &err);
+        return status == QN_OK ? -1 : cli_fault("%s", err.text);
+    }
     a->source = cli_read_all(a->file, &a->n_source);
     if (!a->source) return CLI_FAULT;
     return qn_template_open(&a->t, (qn_str){ a->source, a->n_source }, NULL, &err) == QN_OK ? -1 : cli_fault("%s: %s", a->file, err.text);

@@ -48,6 +48,7 @@ class Chat(Terminal):
 
 def test_typing_and_leaving():
     with Chat() as c:
+        assert os.path.basename(chat_model()).encode() in c.seen, "the greeting names the file"
         c.say("hello")
         assert [m["role"] for m in c.messages()] == ["user", "assistant"]
         c.type("/exit\n")
@@ -55,6 +56,7 @@ def test_typing_and_leaving():
     with Chat() as c:
         c.type(CTRL_D)
         assert c.wait() == 0, "Ctrl-D leaves with 0"
+        assert c.seen.endswith(b"\n"), "what follows begins a line"
     with Chat() as c:
         c.type("/quit\n")
         assert c.wait() == 0
@@ -95,16 +97,17 @@ def test_ctrl_c_stops_the_answer():
         c.type("Write a very long story about a lighthouse, with many chapters.\n")
         c.expect(re.compile(rb"chapters\.\r\n.{20}", re.S))
         c.type(CTRL_C)
-        c.expect("(stopped)", 20)
+        c.expect("(stopped; Ctrl-C again leaves)", 20)
         c.expect(PROMPT)
         turns = c.messages()
         assert [m["role"] for m in turns] == ["user", "assistant"] and len(turns[1]["content"]) >= 10, turns
         c.type("Say hello.\n")
         c.expect(re.compile(rb"hello\.\r\n.+", re.S))
         c.type(CTRL_C)
+        c.expect("(stopped", 20)
         c.expect(PROMPT)
-        c.type("/exit\n")
-        assert c.wait() == 0
+        c.type(CTRL_C)
+        assert c.wait() == 130, "the one that stopped the answer is the first of two"
 
 
 def test_editing():

@@ -36,7 +36,7 @@ def test_every_help():
         text = quern(command, "--help").decode()
         assert text.startswith(f"usage: quern {command}") and "--help" in text, text
         assert text == quern("help", command).decode()
-        assert max(map(len, text.split("\n"))) <= 140, f"{command}: a line is too long"
+        assert max(map(len, text.split("\n"))) <= 80, f"{command}: a line is wider than a terminal"
     for command, options in (("chat", ENGINE + SAMPLING + ["system", "stop", "stats"]),
                              ("run", ENGINE + SAMPLING + ["prompt", "file", "system", "raw", "max-tokens", "stop", "reverse-prompt", "ignore-end", "json", "stats"]),
                              ("bench", ENGINE + ["prompt", "generate", "runs", "depth", "json"]),
@@ -44,6 +44,13 @@ def test_every_help():
         text = quern(command, "--help").decode()
         for name in options:
             assert len(re.findall(rf"--{name}\b(?!-)", text)) >= 1, f"{command}: --{name} is not in the help"
+
+
+def test_help_names_the_samplers():
+    """In the order that --order takes and --show-order tells, which is the default one."""
+    order = quern("run", "--show-order", "-p", "x", "-m", "nonsense", code=None)[2].split()[1]
+    told = re.search(r"all of ([\w, ]+)\)", re.sub(r"\s+", " ", quern("run", "--help").decode()))
+    assert told and told[1].replace(", ", ";") == order, order
 
 
 def test_unknown_and_incomplete():
@@ -112,7 +119,7 @@ def test_no_model():
         mistake("bench", says="default model", code=1)
         mistake("run", "-m", "nonsense", "-p", "x", says="nonsense", code=1)
         mistake("run", "-m", "./nonsense.gguf", "-p", "x", says="nonsense.gguf", code=1)
-        mistake("run", "-m", empty, "-p", "x", says=empty, code=1)
+        mistake("run", "-m", empty, "-p", "x", says=f"{empty} is a folder", code=1)
         mistake("run", "-f", os.path.join(empty, "absent"), says="absent", code=1)
         evil = os.path.join(empty, "x\n\x1b[31m.gguf")
         with open(evil, "w", encoding="utf-8") as f:

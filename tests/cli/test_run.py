@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
-from support import QUERN, chat_model, main, quern, talking_model  # noqa: E402
+from support import QUERN, Skip, chat_model, main, quern, ref, talking_model  # noqa: E402
 
 
 def run(*options, prompt="ab", model=None, **more):
@@ -76,6 +76,19 @@ def test_odd_prompts():
         for options in ((), ("--raw",)):
             code, out, err = quern("run", "-m", chat_model(), "-n", "2", *options, stdin=stdin, code=None)
             assert code == 0 or (code == 1 and out == b"" and err.startswith("quern: ")), (stdin, options, code, err)
+
+
+def test_the_template_of_a_family_is_told():
+    """Once, and only where it is used."""
+    for name, family in (("gemma3", "gemma family"), ("llama", "chatml")):
+        model = ref("arch", f"{name}.gguf")
+        if not model:
+            raise Skip("the reference data are absent")
+        told = [quern(*a, "-m", model, code=None) for a in (("run", "-p", "x", "-n", "1"), ("template", "-p", "x"), ("template",))]
+        assert [t[0] for t in told] == [0, 0, 1], told
+        assert all(t[2].count("no chat template") == 1 and t[2].count("\n") == 1 for t in told), told
+        assert family in told[0][2] and family in told[1][2] and told[2][1] == b"", told
+        assert quern("run", "--raw", "-p", "x", "-n", "1", "-m", model, code=None)[2] == "", "no template, nothing to tell"
 
 
 def test_ends():
