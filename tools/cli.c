@@ -112,7 +112,8 @@ static bool set_number(const char *cmd, const cli_opt *o, const char *text)
         return false;
     }
     if (bounded && (v < o->lo || v > o->hi)) {
-        cli_usage("%s: --%s takes %g to %g, not '%s'", cmd, o->name, o->lo, o->hi, text);
+        if (o->hi == INT32_MAX) cli_usage("%s: --%s takes a number from %.0f on, not '%s'", cmd, o->name, o->lo, text);
+        else cli_usage("%s: --%s takes %g to %g, not '%s'", cmd, o->name, o->lo, o->hi, text);
         return false;
     }
     if (o->kind == CLI_U64) *(uint64_t *)o->target = u;
@@ -201,7 +202,10 @@ int cli_parse(int argc, char **argv, const char *usage, const char *about, cli_o
             continue;
         }
         if (!value) {
-            if (i + 1 >= argc || looks_like_option(argv[i + 1])) return cli_usage("%s: '%s' needs a value (%s)", cmd, a, o->arg);
+            if (i + 1 >= argc) return cli_usage("%s: '%s' needs a value (%s)", cmd, a, o->arg);
+            if (looks_like_option(argv[i + 1]))
+                return cli_usage("%s: '%s' needs a value (%s); one that looks like an option is written --%s='%s'", cmd, a, o->arg, o->name,
+                                 argv[i + 1]);
             value = argv[++i];
         }
         if (!set_value(cmd, o, value)) return CLI_USAGE;

@@ -61,7 +61,7 @@ def test_unknown_and_incomplete():
         mistake(command, "--model", "--threads", says="needs a value")
         mistake(command, "stray", says="stray")
         mistake(command, "--exact=1", says="takes no value")
-    mistake("run", "-r", "-e", says="'-r' needs a value")
+    mistake("run", "-r", "-e", says="'-r' needs a value (TEXT); one that looks like an option is written --reverse-prompt='-e'")
     mistake("run", "-p", "x", "--stop", "", says="--stop")
     mistake("chat", "--stop", "", says="--stop")
 
@@ -71,6 +71,7 @@ def test_numbers():
         for command in ("chat", "run", "logits"):
             for value in wrong.split():
                 mistake(command, f"{option}={value}", says=option)
+    mistake("chat", "--ctx=0", says="--ctx takes a number from 1 on, not '0'")
     floats = {"temp": "-1 nan inf 1e7", "top-p": "-0.1 1.1", "min-p": "2", "typical": "1.5", "top-n-sigma": "-1", "xtc-probability": "1.01",
               "xtc-threshold": "-1", "repeat-penalty": "-1", "frequency-penalty": "nan", "presence-penalty": "1e9", "dry-multiplier": "-1",
               "dry-base": "0.5", "mirostat-tau": "-1", "mirostat-eta": "-1", "dyn-temp-range": "-1", "dyn-temp-exponent": "-1"}
