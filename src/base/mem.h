@@ -8,7 +8,8 @@
 bool qn_size_mul(size_t a, size_t b, size_t *out);
 bool qn_size_add(size_t a, size_t b, size_t *out);
 
-/** [n] items of `size` bytes, zeroed; NULL when the product does not fit or memory is short. n = 0 gives a unique pointer. Free with free(). */
+/** [n] items of `size` bytes, zeroed; NULL when the product does not fit or memory is short. n = 0 gives a unique pointer. Free
+ * with free(). */
 void *qn_new(size_t n, size_t size);
 /** Grow [n] items to at least n_want (doubling), keeping the contents; false leaves everything as it was. */
 bool qn_grow(void **items, size_t *cap, size_t n_want, size_t size);

@@ -11,7 +11,8 @@ static void turn(const qn_exec *x, const qn_heads *h, const qn_norm *norm, int64
     x->k->rope(head, x->angle[h->i_rope] + t * r->n_rot, r->n_rot, r->neox);
 }
 
-/* Queries are normed, rotated and scaled in place; keys likewise, and go with the values into the cache. One head of one token is a task. */
+/* Queries are normed, rotated and scaled in place; keys likewise, and go with the values into the cache. One head of one token is
+ * a task. */
 void qn_op_store(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
 {
     const qn_heads *h = &s->u.heads;

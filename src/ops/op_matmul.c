@@ -1,8 +1,8 @@
 #include "src/ops/exec.h"
 
 /* What follows a product in the rows that this thread has just written: bias, residual, the head's scale and cap. */
-static void finish(const qn_exec *x, const qn_matmul_stage_args *a, const qn_mat *m, float *out, int64_t out_stride, int64_t row, int64_t n_rows,
-                   int32_t n_tokens)
+static void finish(const qn_exec *x, const qn_matmul_stage_args *a, const qn_mat *m, float *out, int64_t out_stride, int64_t row,
+                   int64_t n_rows, int32_t n_tokens)
 {
     for (int32_t t = 0; t < n_tokens; t++) {
         float *o = out + (int64_t)t * out_stride;
@@ -30,7 +30,12 @@ static void run_mat(const qn_exec *x, const qn_matmul_stage_args *a, const qn_ma
         .n_rows = row_end - row,
         .n_cols = w->n_cols,
         .n_tokens = n_tokens,
-        .act = { .x = x->reg[QN_REG_N], .q = x->act_q, .d = x->act_d, .s = x->act_s, .x_stride = x->stride[QN_REG_N], .q_stride = x->act_stride },
+        .act = { .x = x->reg[QN_REG_N],
+                 .q = x->act_q,
+                 .d = x->act_d,
+                 .s = x->act_s,
+                 .x_stride = x->stride[QN_REG_N],
+                 .q_stride = x->act_stride },
         .out = (a->to_logits ? x->batch->logits : x->reg[m->out]) + row,
         .out_stride = out_stride,
         .fmt = w->fmt,

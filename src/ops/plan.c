@@ -120,7 +120,8 @@ void qn_plan_attend(qn_plan *p, const qn_heads *h)
     heads(p, "attend", qn_op_attend, h);
 }
 
-void qn_plan_head(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t width, const qn_weight *head, float softcap, float logit_scale)
+void qn_plan_head(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t width, const qn_weight *head, float softcap,
+                  float logit_scale)
 {
     p->i_layer = -1;
     const bool adds = post->kind != QN_NORM_NONE;

@@ -137,7 +137,8 @@ void qn_plan_matmul(qn_plan *p, const char *name, const qn_mat *mats, int32_t n_
 void qn_plan_store(qn_plan *p, const qn_heads *h);
 void qn_plan_attend(qn_plan *p, const qn_heads *h);
 /** The same as qn_plan_norm over the rows whose logits are asked for, and the product that gives them. `post` as in add_norm. */
-void qn_plan_head(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t width, const qn_weight *head, float softcap, float logit_scale);
+void qn_plan_head(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t width, const qn_weight *head, float softcap,
+                  float logit_scale);
 
 qn_status qn_plan_finish(const qn_plan *p, qn_err *err);
 void qn_plan_free(qn_plan *p);

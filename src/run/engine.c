@@ -24,14 +24,16 @@ static qn_status check_memory(const qn_engine *e, qn_err *err)
     if (need <= have) return QN_OK;
     const double per_position = (double)kv / e->n_ctx;
     const double fits = have > e->memory_bytes ? (double)(have - e->memory_bytes) / per_position * 0.9 : 0;
-    return qn_fail(err, QN_ERR_NOMEM, "a context of %d positions takes %.2f GB of memory, and %.2f GB are available; %.0f positions fit", e->n_ctx,
+    return qn_fail(err, QN_ERR_NOMEM,
+                   "a context of %d positions takes %.2f GB of memory, and %.2f GB are available; %.0f positions fit", e->n_ctx,
                    (double)need / 1e9, (double)have / 1e9, fits);
 }
 
 static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, qn_err *err)
 {
     const qn_net *net = &e->model->net;
-    if (o && (o->n_threads < 0 || o->n_threads > 512)) return qn_fail(err, QN_ERR_ARG, "%d threads; it must be 1 to 512, or 0", o->n_threads);
+    if (o && (o->n_threads < 0 || o->n_threads > 512))
+        return qn_fail(err, QN_ERR_ARG, "%d threads; it must be 1 to 512, or 0", o->n_threads);
     e->n_ctx = o ? o->n_ctx : 0;
     e->n_chunk = o ? o->n_chunk : 0;
     QN_TRY(qn_resolve_sizes(net->n_ctx_train, &e->n_ctx, &e->n_chunk, err));
