@@ -25,6 +25,15 @@ def test_links_lead_somewhere():
         assert os.path.exists(os.path.join(SOURCE, name)), f"README.md links to {name}"
 
 
+def test_the_conversation_is_the_program_s():
+    """Exact numerics: the same answers on every machine."""
+    system, shown = re.search(r'^\$ build/quern chat --temp 0 -s "(.*?)"\n(.*?)^```', README, re.S | re.M).groups()
+    turns = re.findall(r"^> (.*)\n(.*)\n", shown, re.M)
+    assert len(turns) == 5, shown
+    told = quern("chat", "-m", cached_model(), "--temp", "0", "--exact", "-s", system, stdin="".join(q + "\n" for q, _ in turns).encode())
+    assert told.decode() == "".join(a + "\n" for _, a in turns), told.decode()
+
+
 def test_c_example():
     cc = shutil.which(os.environ.get("CC", "cc"))
     library = os.path.join(os.path.dirname(QUERN), "libquern.a")
