@@ -72,6 +72,9 @@ static qn_status check_layer(const qn_net *net, qn_layer *l, int32_t i, qn_err *
     if (l->head_dim < 8 || l->head_dim % 8 || l->head_dim > QN_MAX_HEAD_DIM || l->head_dim_v % 8 || l->head_dim_v > QN_MAX_HEAD_DIM)
         return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d: heads of %d and %d dimensions; quern has multiples of 8 up to %d", i, l->head_dim,
                        l->head_dim_v, QN_MAX_HEAD_DIM);
+    if (l->head_dim != net->layer[0].head_dim) /* angles and the scale of attention are those of one size for all layers */
+        return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d has heads of %d dimensions and layer 0 of %d; quern has one size for all layers", i,
+                       l->head_dim, net->layer[0].head_dim);
     if ((int64_t)l->n_head * l->head_dim > 1 << 24 || (int64_t)l->n_head * l->head_dim_v > 1 << 24)
         return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d: %d heads of %d dimensions are too many", i, l->n_head, l->head_dim);
     return QN_OK;

@@ -61,6 +61,7 @@ static void failing_allocations(void **state)
 typedef struct spoil {
     const char *key;
     uint32_t value;
+    bool last_differs;           /* an array: the value for the last layer, for the others what the file has */
     const char *drop, *reshape, *extra;
 } spoil;
 
@@ -74,6 +75,20 @@ static bool ends_in(qn_str a, const char *b)
     return b && a.len >= strlen(b) && !memcmp(a.ptr + a.len - strlen(b), b, strlen(b));
 }
 
+static void spoil_key(qn_writer *w, const char *name, const qn_value *was, const spoil *how)
+{
+    enum { N_LAYERS = 6 }; /* of the tiny models */
+    uint32_t each[N_LAYERS];
+    int64_t n = 0;
+    if (!how->last_differs) {
+        qn_writer_key_u32(w, name, how->value);
+        return;
+    }
+    assert_int_equal(qn_value_as_i64(was, &n), QN_OK);
+    for (int i = 0; i < N_LAYERS; i++) each[i] = i == N_LAYERS - 1 ? how->value : (uint32_t)n;
+    qn_writer_key_array(w, name, QN_V_U32, each, N_LAYERS);
+}
+
 static void copy_keys(qn_writer *w, const qn_file *f, const spoil *how)
 {
     qn_str key;
@@ -81,7 +96,7 @@ static void copy_keys(qn_writer *w, const qn_file *f, const spoil *how)
     for (int64_t i = 0; qn_file_key_at(f, i, &key, &v); i++) {
         char name[128];
         snprintf(name, sizeof name, "%.*s", (int)key.len, key.ptr);
-        if (ends_in(key, how->key)) qn_writer_key_u32(w, name, how->value);
+        if (ends_in(key, how->key)) spoil_key(w, name, &v, how);
         else qn_writer_key_value(w, key, &v);
     }
 }
@@ -179,6 +194,19 @@ static void wrong_models(void **state)
     }
 }
 
+/* Angles of the first layer's heads would turn what lies behind the smaller heads of another. */
+static void heads_of_two_sizes(void **state)
+{
+    (void)state;
+    for (int32_t a = 0; a < qn_arch_count(); a++) {
+        qn_err err = { 0 };
+        assert_true(tiny_model_write(path, qn_arch_at(a)->name, 0, 1));
+        write_spoiled(&(spoil){ .key = ".attention.key_length", .value = 32, .last_differs = true });
+        assert_int_equal(open_and_run(wrong_path, &err), QN_ERR_UNSUPPORTED);
+        assert_non_null(strstr(err.text, "layer 5"));
+    }
+}
+
 static void unknown_architecture(void **state)
 {
     (void)state;
@@ -229,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(failing_allocations),
         cmocka_unit_test(wrong_models),
+        cmocka_unit_test(heads_of_two_sizes),
         cmocka_unit_test(unknown_architecture),
         cmocka_unit_test(estimate_is_exact),
     };
