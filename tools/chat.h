@@ -59,6 +59,7 @@ typedef enum chat_read {
     CHAT_END,          /* end of input                                                                   */
     CHAT_INTERRUPT,    /* Ctrl-C at an empty prompt                                                      */
     CHAT_DROPPED,      /* Ctrl-C on a line with text: the line is gone                                   */
+    CHAT_FAULT,        /* nothing more can be read; a message has said why                               */
 } chat_read;
 typedef struct chat_input chat_input;
 /** @return NULL after a message */

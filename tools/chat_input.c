@@ -162,10 +162,9 @@ static chat_read read_plain(chat_input *in, const char **line, size_t *n)
         fputs(in->prompt, in->screen);
         fflush(in->screen);
     }
-    if (cli_read_line(stdin, &in->line, &in->line_cap, n)) {
-        *line = in->line;
-        return CHAT_TEXT;
-    }
+    const int got = cli_read_line(stdin, &in->line, &in->line_cap, n);
+    *line = in->line;
+    if (got) return got > 0 ? CHAT_TEXT : CHAT_FAULT;
     if (!cli_interrupted()) return CHAT_END;
     clearerr(stdin); /* the read was broken off by Ctrl-C */
     cli_interrupt_clear();
@@ -211,12 +210,18 @@ void chat_input_close(chat_input **input)
     *input = NULL;
 }
 
+/* One turn of a pipe that never ends would take all memory. */
+enum { MOST_TEXT = 1 << 30 };
+
 static bool add(chat_input *in, const char *bytes, size_t n)
 {
     if (in->n_text + n + 1 > in->text_cap) {
         const size_t cap = 2 * (in->n_text + n + 1);
-        char *bigger = realloc(in->text, cap);
-        if (!bigger) return false;
+        char *bigger = cap < MOST_TEXT ? realloc(in->text, cap) : NULL;
+        if (!bigger) {
+            cli_fault("a turn of over %zu bytes: there is no memory for it", in->n_text);
+            return false;
+        }
         in->text = bigger;
         in->text_cap = cap;
     }
@@ -240,11 +245,11 @@ static chat_read read_block(chat_input *in, const char *line, size_t n)
     for (bool first = true;; first = false) {
         const bool last = ends_in(line, n, "\"\"\"");
         if (last) n -= 3;
-        if ((!first && !add(in, "\n", in->n_text ? 1 : 0)) || !add(in, line, n)) return CHAT_END;
+        if ((!first && !add(in, "\n", in->n_text ? 1 : 0)) || !add(in, line, n)) return CHAT_FAULT;
         if (last) break;
         const chat_read r = read_line(in, prompt_more, &line, &n);
         if (r == CHAT_END) break; /* the end of input closes it */
-        if (r != CHAT_TEXT) return CHAT_DROPPED;
+        if (r != CHAT_TEXT) return r == CHAT_FAULT ? r : CHAT_DROPPED;
     }
     while (in->n_text && in->text[in->n_text - 1] == '\n') in->text[--in->n_text] = 0;
     return CHAT_TEXT;
@@ -253,12 +258,12 @@ static chat_read read_block(chat_input *in, const char *line, size_t n)
 static chat_read read_continued(chat_input *in, const char *line, size_t n)
 {
     while (ends_in(line, n, "\\")) {
-        if (!add(in, line, n - 1) || !add(in, "\n", 1)) return CHAT_END;
+        if (!add(in, line, n - 1) || !add(in, "\n", 1)) return CHAT_FAULT;
         const chat_read r = read_line(in, prompt_more, &line, &n);
         if (r == CHAT_END) return CHAT_TEXT;
-        if (r != CHAT_TEXT) return CHAT_DROPPED;
+        if (r != CHAT_TEXT) return r == CHAT_FAULT ? r : CHAT_DROPPED;
     }
-    return add(in, line, n) ? CHAT_TEXT : CHAT_END;
+    return add(in, line, n) ? CHAT_TEXT : CHAT_FAULT;
 }
 
 chat_read chat_input_read(chat_input *in, const char **text, size_t *n)

@@ -113,7 +113,7 @@ static bool set_number(const char *cmd, const cli_opt *o, const char *text)
     }
     if (bounded && (v < o->lo || v > o->hi)) {
         if (o->hi == INT32_MAX) cli_usage("%s: --%s takes a number from %.0f on, not '%s'", cmd, o->name, o->lo, text);
-        else cli_usage("%s: --%s takes %g to %g, not '%s'", cmd, o->name, o->lo, o->hi, text);
+        else cli_usage("%s: --%s takes %.10g to %.10g, not '%s'", cmd, o->name, o->lo, o->hi, text);
         return false;
     }
     if (o->kind == CLI_U64) *(uint64_t *)o->target = u;
@@ -213,6 +213,18 @@ int cli_parse(int argc, char **argv, const char *usage, const char *about, cli_o
     return -1;
 }
 
+/* Twice the room, at first `begin`; what never ends is given up at 1 GB, before the machine is out of memory. @return 0 or an errno */
+static int grow(char **buf, size_t *cap, size_t begin)
+{
+    enum { MOST = 1 << 30 };
+    const size_t more = *cap ? *cap * 2 : begin;
+    char *bigger = more <= MOST ? realloc(*buf, more) : NULL;
+    if (!bigger) return more <= MOST ? ENOMEM : EFBIG;
+    *buf = bigger;
+    *cap = more;
+    return 0;
+}
+
 char *cli_read_all(const char *path, size_t *n)
 {
     const bool is_stdin = !strcmp(path, "-");
@@ -224,20 +236,16 @@ char *cli_read_all(const char *path, size_t *n)
         cli_fault("cannot open %s: %s", path, strerror(errno));
         return NULL;
     }
-    for (size_t got = 1; got;) {
-        if (cap - *n < 2) {
-            char *bigger = realloc(buf, cap = cap ? cap * 2 : 65536);
-            if (!bigger) break;
-            buf = bigger;
-        }
-        got = fread(buf + *n, 1, cap - *n - 1, f);
+    int why = 0;
+    for (size_t got = 1; got && !why;) {
+        why = cap - *n < 2 ? grow(&buf, &cap, 65536) : 0;
+        got = why ? 0 : fread(buf + *n, 1, cap - *n - 1, f);
         *n += got;
     }
-    const bool bad = ferror(f) || !buf || cap - *n < 1;
-    const int why = errno;
+    if (ferror(f)) why = errno;
     if (!is_stdin) fclose(f);
-    if (bad) {
-        cli_fault("cannot read %s: %s", path, strerror(why ? why : ENOMEM));
+    if (why) {
+        cli_fault("cannot read %s: %s", is_stdin ? "stdin" : path, strerror(why));
         free(buf);
         return NULL;
     }
@@ -245,20 +253,22 @@ char *cli_read_all(const char *path, size_t *n)
     return buf;
 }
 
-bool cli_read_line(FILE *f, char **line, size_t *cap, size_t *n)
+int cli_read_line(FILE *f, char **line, size_t *cap, size_t *n)
 {
+    int why = 0;
     *n = 0;
-    for (int c; (c = getc(f)) != EOF;) {
-        if (*n + 2 > *cap) {
-            char *bigger = realloc(*line, *cap = *cap ? *cap * 2 : 4096);
-            if (!bigger) return false;
-            *line = bigger;
-        }
+    for (int c; !why && (c = getc(f)) != EOF;) {
+        if (*n + 2 > *cap && (why = grow(line, cap, 4096))) break;
         if (c == '\n') {
             (*line)[*n] = 0;
-            return true;
+            return 1;
         }
         (*line)[(*n)++] = (char)c;
+    }
+    if (!why && ferror(f) && errno != EINTR) why = errno;
+    if (why) {
+        cli_fault("cannot read a line: %s", strerror(why));
+        return -1;
     }
     if (*n) (*line)[*n] = 0;
     return *n > 0;

@@ -68,10 +68,10 @@ bool cli_model_path(const char *arg, char *out);
 /** The folder of models: $QUERN_CACHE, else $XDG_CACHE_HOME/quern, else $HOME/.cache/quern. @param out [4096] */
 bool cli_cache_dir(char *out);
 
-/** All of a file, or of stdin for "-". Free with free(). NULL after a message. `*n` bytes and a NUL. */
+/** All of a file, or of stdin for "-", at most 1 GB. Free with free(). NULL after a message. `*n` bytes and a NUL. */
 char *cli_read_all(const char *path, size_t *n);
-/** One line of a stream without its newline, growing *line; false at the end of input. */
-bool cli_read_line(FILE *f, char **line, size_t *cap, size_t *n);
+/** One line of a stream without its newline, growing *line to 1 GB at most. @return 1; 0 at the end of input; -1 after a message */
+int cli_read_line(FILE *f, char **line, size_t *cap, size_t *n);
 
 /** A progress bar on stderr when that is a terminal: pass as qn_progress_fn with the text as user. Erases itself at done == total, and
  *  stops the work after Ctrl-C (see cli_interrupt.h). */

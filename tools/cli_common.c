@@ -2,6 +2,7 @@
 
 #include "cli_interrupt.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,8 +131,9 @@ static bool parse_bias(const char *text, qn_logit_bias *out)
     const long id = strtol(text, &end, 10);
     if (end == text || *end != '=' || id < 0 || id > INT32_MAX || !end[1]) return false;
     const double v = strtod(end + 1, &end);
+    if (*end || isnan(v) || v > FLT_MAX || (isfinite(v) && v < -FLT_MAX)) return false;
     *out = (qn_logit_bias){ (int32_t)id, (float)v };
-    return !*end && !isnan(v) && !(isinf(v) && v > 0);
+    return true;
 }
 
 /* Each name must be one of the default order's, once. */

@@ -41,6 +41,7 @@ static int converse(chat *c, chat_input *in)
         size_t n;
         const chat_read r = chat_input_read(in, &text, &n);
         if (r == CHAT_END) break;
+        if (r == CHAT_FAULT) return CLI_FAULT;
         in_a_row = r == CHAT_INTERRUPT ? in_a_row + 1 : 0;
         if (r == CHAT_INTERRUPT && (in_a_row > 1 || !c->interactive)) return CLI_INTERRUPTED;
         if (r == CHAT_INTERRUPT) chat_note("(Ctrl-C again leaves; so does Ctrl-D)");

@@ -1,21 +1,12 @@
 /* quern inspect: what a GGUF file holds. */
 #include "inspect.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { DUMP_FLOATS = 1 << 16 };
-
-/* A closed pipe or a full disk: stdout is flushed, and its first failure told. */
-static int finish_stdout(int code)
-{
-    errno = 0;
-    const bool bad = ferror(stdout) || fflush(stdout);
-    return bad && code == CLI_OK ? cli_fault("cannot write to stdout: %s", errno ? strerror(errno) : "an earlier write failed") : code;
-}
 
 /* ---- totals ---- */
 
@@ -94,7 +85,7 @@ static int write_rows(const qn_file *file, int64_t i, const qn_tensor_info *t, f
     for (int64_t row = 0; row < n_rows; row += rows_at_once) {
         const int64_t n = n_rows - row < rows_at_once ? n_rows - row : rows_at_once;
         if (qn_file_rows_f32(file, i, row, n, buf, &err)) return cli_fault("%s", err.text);
-        if (fwrite(buf, sizeof *buf * (size_t)t->dims[0], (size_t)n, stdout) != (size_t)n) return CLI_OK; /* told by finish_stdout */
+        if (fwrite(buf, sizeof *buf * (size_t)t->dims[0], (size_t)n, stdout) != (size_t)n) return CLI_OK; /* told by main */
     }
     return CLI_OK;
 }
@@ -186,9 +177,9 @@ static int run(int argc, char **argv)
     if (!o.file) return cli_usage("inspect: no file given; 'quern inspect --help' explains");
     if (o.dump && o.key) return cli_usage("inspect: --dump and --key do not go together");
     if (!cli_model_path(o.file, path)) return CLI_FAULT;
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, and told */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, and main tells it */
     if (qn_file_open(&file, path, &err)) return cli_fault("%s", err.text);
-    const int shown = finish_stdout(show(file, path, &o));
+    const int shown = show(file, path, &o);
     qn_file_close(&file);
     return shown;
 }

@@ -109,7 +109,8 @@ static int lines(const template_args *a)
     char *line = NULL;
     size_t cap = 0, n;
     bool good = true;
-    while (good && cli_read_line(stdin, &line, &cap, &n)) {
+    int more = 1;
+    while (good && (more = cli_read_line(stdin, &line, &cap, &n)) > 0) {
         json_error_t e;
         if (strspn(line, " \t\r") == n) continue;
         json_t *o = json_loadb(line, n, JSON_ALLOW_NUL, &e);
@@ -118,7 +119,8 @@ static int lines(const template_args *a)
         json_decref(o);
     }
     free(line);
-    return good && fflush(stdout) == 0 ? CLI_OK : cli_fault("cannot write to stdout");
+    if (!good || fflush(stdout) != 0) return cli_fault("cannot write to stdout");
+    return more < 0 ? CLI_FAULT : CLI_OK;
 }
 
 /* ---- for people ---- */

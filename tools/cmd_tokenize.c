@@ -184,7 +184,8 @@ static int run_jsonl(const qn_model *m, const tok_opts *o)
     char *line = NULL;
     size_t cap = 0, n;
     bool good = true;
-    while (cli_read_line(stdin, &line, &cap, &n)) {
+    int more;
+    while ((more = cli_read_line(stdin, &line, &cap, &n)) > 0) {
         json_error_t e;
         json_t *j = json_loadb(line, n, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &e);
         if (!json_is_object(j)) good = line_error(j ? "the line is not an object" : e.text);
@@ -193,7 +194,7 @@ static int run_jsonl(const qn_model *m, const tok_opts *o)
         fflush(stdout); /* whoever waits for an answer to each line gets it */
     }
     free(line);
-    return good ? CLI_OK : CLI_FAULT;
+    return good && more == 0 ? CLI_OK : CLI_FAULT;
 }
 
 /* ---- one text ---- */

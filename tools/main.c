@@ -1,7 +1,10 @@
 #include "cli.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int by_order(const void *a, const void *b)
 {
@@ -17,10 +20,27 @@ static int help(FILE *f)
     fprintf(f, "usage: quern COMMAND [OPTION]...\n\nRun large language models from GGUF files on this machine's CPU.\n\n");
     for (int i = 0; i < n; i++) fprintf(f, "  %-12s %s\n", list[i]->name, list[i]->summary);
     fprintf(f, "\n'quern COMMAND --help' explains each. 'quern --version' prints the version.\n");
-    return ferror(f) ? CLI_FAULT : CLI_OK;
+    return CLI_OK;
 }
 
-int main(int argc, char **argv)
+/* Where stdin, stdout or stderr is closed, the next file opened would take its number, and messages would go into a saved chat. Something
+ * that fails as a closed one does stands there instead: opened the wrong way round. */
+static bool hold_standard_streams(void)
+{
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd) return false;
+    return true;
+}
+
+/* What a command has printed and not flushed may still fail: a full disk is told, whichever the command. */
+static int finish_stdout(int code)
+{
+    errno = 0;
+    const bool bad = ferror(stdout) || fflush(stdout);
+    return bad && code == CLI_OK ? cli_fault("cannot write to stdout: %s", errno ? strerror(errno) : "an earlier write failed") : code;
+}
+
+static int dispatch(int argc, char **argv)
 {
     if (argc < 2) {
         help(stderr);
@@ -41,4 +61,10 @@ int main(int argc, char **argv)
     const qn_cmd *c = cli_cmd_find(name);
     if (!c) return cli_usage("no command '%s'; 'quern --help' lists them", name);
     return c->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (!hold_standard_streams()) return CLI_FAULT; /* there may be nowhere to say why */
+    return finish_stdout(dispatch(argc, argv));
 }

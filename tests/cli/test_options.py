@@ -1,11 +1,12 @@
 """Usage: every mistake is one line on stderr and exit code 2, nothing on stdout; every help is complete."""
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
-from support import main, quern  # noqa: E402
+from support import QUERN, main, quern  # noqa: E402
 
 SAMPLING = "temp seed top-k top-p min-p typical top-n-sigma xtc-probability xtc-threshold dyn-temp-range dyn-temp-exponent repeat-penalty " \
     "frequency-penalty presence-penalty penalty-last-n dry-multiplier dry-base dry-allowed-length dry-last-n dry-breaker mirostat mirostat-tau " \
@@ -82,8 +83,12 @@ def test_numbers():
             mistake("chat", f"--{name}={value}", says=f"--{name}")
 
 
+def test_limits_are_told_in_full():
+    mistake("run", "-p", "x", "--temp", "1e7", says="takes 0 to 1000000")
+
+
 def test_lists():
-    for value in ("5", "x=1", "5=", "5=x", "-1=2", "5=nan", "5=inf", "=1", "5=1,6=1", "99999999999=1"):
+    for value in ("5", "x=1", "5=", "5=x", "-1=2", "5=nan", "5=inf", "5=1e300", "5=-1e300", "=1", "5=1,6=1", "99999999999=1"):
         mistake("run", "-p", "x", f"--logit-bias={value}", says="--logit-bias")
     for value in ("nonsense", "top_k;top_k", ";", "top_k;", "top_k;;top_p", "top_k,top_p", "Top_k"):
         mistake("chat", "--order", value, says="--order")
@@ -104,6 +109,31 @@ def test_combinations():
     mistake("logits", "-o", "x", says="--ids")
     mistake("logits", "--ids", "1", "-p", "x", "-o", "y", says="either")
     mistake("logits", "--ids", "1", says="-o")
+
+
+def test_output_that_fails():
+    """What is lost is told, also where it was only a help text."""
+    for args in ("--help", "--version", "version", "run --help", "help chat"):
+        with open("/dev/full", "wb") as full:
+            p = subprocess.run([QUERN, *args.split()], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+        assert p.returncode == 1 and p.stderr.startswith(b"quern: cannot write to stdout") and p.stderr.count(b"\n") == 1, (args, p)
+        p = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', QUERN, *args.split()], stderr=subprocess.PIPE, timeout=60, check=False)
+        assert p.returncode == 1 and p.stderr.startswith(b"quern: cannot write to stdout"), (args, p)
+
+
+def test_input_that_fails():
+    for args in (["template", "--raw", "--jsonl"], ["run", "-m", "x", "-f", "/"]):
+        with open("/dev/null", "wb") as wrong_way:
+            p = subprocess.run([QUERN, *args], stdin=wrong_way, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+        assert p.returncode == 1 and p.stdout == b"" and p.stderr.startswith(b"quern: ") and p.stderr.count(b"\n") == 1, (args, p)
+
+
+def test_input_without_end():
+    """It is given up at 1 GB, long before the machine has no memory left."""
+    for args in (["template", "--raw", "--jsonl"], ["template", "-f", "/dev/zero", "-m", "x"]):
+        with open("/dev/zero", "rb") as endless:
+            p = subprocess.run([QUERN, *args], stdin=endless, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, check=False)
+        assert p.returncode == 1 and p.stdout == b"" and p.stderr.startswith(b"quern: ") and p.stderr.count(b"\n") == 1, (args, p)
 
 
 def test_level():

@@ -118,6 +118,17 @@ def test_a_closed_pipe_ends_it():
         assert p.returncode == 1 and b"cannot write" in p.stderr, p.stderr
 
 
+def test_closed_streams_are_not_written_to():
+    """A saved chat must not get the number of a closed stdout, and the answers with it."""
+    with tempfile.TemporaryDirectory(prefix="quern-") as folder:
+        path = os.path.join(folder, "chat.json")
+        p = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&- 2>&-', QUERN, "chat", "-m", chat_model(), "-n", "3"],
+                           input=f"/save {path}\nhello\n".encode(), timeout=60, check=False)
+        with open(path, encoding="utf-8") as f:
+            assert json.load(f)["messages"] == []
+        assert p.returncode == 1, p.returncode
+
+
 # ---- the chat in a pipe ----
 
 def chat(lines, *options, code=0, model=None):
