@@ -60,7 +60,7 @@ typedef enum qn_jkind {
     QN_JN_STAR,      /* value */
     QN_JN_STARSTAR,  /* value */
     QN_JN_TEXT,      /*                                                                            val.s */
-    QN_JN_OUTPUT,    /* value */
+    QN_JN_OUTPUT,    /* value|0                         values of {% print a, b %} */
     QN_JN_FOR,       /* target     items      filter|0  body                       else-body       flag recursive, op extended */
     QN_JN_IF,        /* test                            body         elif ...      else-body */
     QN_JN_SET,       /* target     value */

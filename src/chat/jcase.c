@@ -45,7 +45,8 @@ static bool cased(int32_t c)
     if (c < 0x80) return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     if (c & QN_J_BYTE) return false;
     const utf8proc_category_t k = utf8proc_category(c);
-    return k == UTF8PROC_CATEGORY_LU || k == UTF8PROC_CATEGORY_LL || k == UTF8PROC_CATEGORY_LT || c == 0xaa || c == 0xba;
+    return k == UTF8PROC_CATEGORY_LU || k == UTF8PROC_CATEGORY_LL || k == UTF8PROC_CATEGORY_LT || c == 0xaa || c == 0xba ||
+           (c >= 0x2160 && c <= 0x217f) || (c >= 0x24b6 && c <= 0x24e9); /* Roman and circled letters */
 }
 
 static bool ignored_by_sigma(int32_t c)

@@ -73,13 +73,13 @@ bool qn_jv_hash(qn_jvm *vm, qn_jval v, uint64_t *out)
     case QN_J_TUPLE: break;
     default: *out = mix(h, (uint64_t)(uintptr_t)v.l); return true;
     }
-    if (!qn_jvm_enter(vm) || !qn_jvm_charge(vm, v.l->n)) return false;
+    if (!qn_jvm_enter_data(vm) || !qn_jvm_charge(vm, v.l->n)) return false;
     for (size_t i = 0; i < v.l->n; i++) {
         uint64_t x;
         if (!qn_jv_hash(vm, v.l->v[i], &x)) return false;
         h = mix(h, x);
     }
-    qn_jvm_leave(vm);
+    qn_jvm_leave_data(vm);
     *out = h;
     return true;
 }

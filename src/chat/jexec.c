@@ -212,7 +212,10 @@ static qn_jrun exec_text(qn_jvm *vm, const qn_jnode *n, qn_jenv *env)
 static qn_jrun exec_output(qn_jvm *vm, const qn_jnode *n, qn_jenv *env)
 {
     qn_jval v;
-    return on(qn_jeval(vm, n->a, env, &v) && print(vm, v));
+    if (n->a) return on(qn_jeval(vm, n->a, env, &v) && print(vm, v));
+    for (size_t i = 0; i < n->kid.n; i++)
+        if (!qn_jeval(vm, n->kid.v[i], env, &v) || !print(vm, v)) return QN_JRUN_FAIL;
+    return QN_JRUN_ON;
 }
 
 static qn_jrun exec_for(qn_jvm *vm, const qn_jnode *n, qn_jenv *env)

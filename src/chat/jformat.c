@@ -155,6 +155,7 @@ static bool format_float(qn_jbuf *b, const spec *f, qn_jval v)
     if (!type && f->precision < 0) n = qn_jnum_repr(x, text);
     else if (type == '%') n = qn_jnum_print(x * 100, 'f', precision, f->alternate, text);
     else n = qn_jnum_print(x, type ? type : 'g', precision, f->alternate, text);
+    if (!type && f->precision >= 0 && !strpbrk(text, ".einEIN")) n += (size_t)snprintf(text + n, 8, ".0"); /* a float shows that it is one */
     text[n] = 0;
     const bool minus = text[0] == '-';
     if (type == '%') snprintf(text + n, 8, "%%");
@@ -197,6 +198,7 @@ typedef struct braces {
     const qn_jargs *args;
     size_t n_auto;           /* fields without a number so far */
     bool numbered;           /* one with a number was there    */
+    bool markup;             /* what goes in is escaped        */
 } braces;
 
 static bool is_number(const qn_jstr *s)
@@ -264,7 +266,7 @@ static bool converted(qn_jvm *vm, char how, qn_jval *v)
     qn_jbuf b = { .vm = vm };
     if (how == 's') {
         const qn_jstr *s = qn_jv_to_str(vm, *v);
-        if (s) *v = qn_jv_str(s);
+        if (s) *v = qn_jv_text(s, v->type == QN_J_STR && v->markup);
         return s;
     }
     if (how != 'r' && how != 'a') return qn_jvm_fail(vm, "Unknown conversion specifier '%c'", how);
@@ -294,7 +296,12 @@ static bool put_field(braces *f, const qn_jstr *s, int depth, qn_jbuf *b)
     const qn_jstr *rest = qn_js_sub(f->vm, s, name < s->n ? name + 1 : s->n, s->n);
     if (!rest || !expand(f, rest, depth + 1, &inner)) return false;
     const qn_jstr *how = qn_jbuf_done(&inner);
-    return how && qn_jformat_spec(b, v, how);
+    if (!how || !f->markup) return how && qn_jformat_spec(b, v, how);
+    qn_jbuf shown = { .vm = f->vm };
+    qn_jval text;
+    if (!qn_jformat_spec(&shown, v, how) || !qn_jbuf_value(&shown, v.type == QN_J_STR && v.markup, &text)) return false;
+    const qn_jstr *safe = qn_jv_escape(f->vm, text);
+    return safe && qn_jbuf_str(b, safe);
 }
 
 static bool expand(braces *f, const qn_jstr *s, int depth, qn_jbuf *b)
@@ -327,7 +334,7 @@ static bool expand(braces *f, const qn_jstr *s, int depth, qn_jbuf *b)
 
 bool qn_jformat_braces(qn_jvm *vm, qn_jval text, const qn_jargs *args, qn_jval *out)
 {
-    braces f = { .vm = vm, .args = args };
+    braces f = { .vm = vm, .args = args, .markup = text.markup };
     qn_jbuf b = { .vm = vm };
     return expand(&f, text.s, 0, &b) && qn_jbuf_value(&b, text.markup, out);
 }
@@ -338,7 +345,7 @@ typedef struct percent {
     qn_jvm *vm;
     qn_jval args;
     size_t i_arg;
-    bool named;
+    bool named, markup; /* markup: what goes in is escaped */
 } percent;
 
 static bool next_arg(percent *p, qn_jval *out)
@@ -374,6 +381,10 @@ static bool percent_number(percent *p, spec *f, char type, qn_jval v, qn_jbuf *b
     if (v.type == QN_J_FLOAT && !qn_jnum_trunc(p->vm, v.f, &v)) return false;
     if (v.type == QN_J_BIG) return format_text(b, f, v);
     f->type = strchr("diu", type) ? 'd' : type;
+    if (f->precision >= 0 && f->width < 0) { /* "%.3d": at least so many digits */
+        f->zero = true;
+        f->width = f->precision + (f->sign || qn_jv_as_int(v) < 0);
+    }
     f->precision = -1;
     return format_int(b, f, v);
 }
@@ -383,6 +394,7 @@ static bool percent_value(percent *p, spec *f, char type, qn_jval v, qn_jbuf *b)
     switch (type) {
     case 's': case 'r': case 'a':
         if (!converted(p->vm, type, &v)) return false;
+        if (p->markup && !(v.s = qn_jv_escape(p->vm, v))) return false;
         if (!f->align) f->align = '>';
         f->zero = false;
         f->sign = 0;
@@ -452,7 +464,7 @@ static bool put_percent(percent *p, const qn_jstr *s, size_t *at, qn_jbuf *b)
 
 bool qn_jformat_percent(qn_jvm *vm, qn_jval text, qn_jval args, qn_jval *out)
 {
-    percent p = { .vm = vm, .args = args };
+    percent p = { .vm = vm, .args = args, .markup = text.markup };
     qn_jbuf b = { .vm = vm };
     const qn_jstr *s = text.s;
     for (size_t at = 0; at < s->n;) {
@@ -462,7 +474,9 @@ bool qn_jformat_percent(qn_jvm *vm, qn_jval text, qn_jval args, qn_jval *out)
         at = to + 1;
         if (hit && (!qn_jvm_charge(vm, 1) || !put_percent(&p, s, &at, &b))) return false;
     }
-    const size_t n_args = args.type == QN_J_TUPLE ? args.l->n : args.type == QN_J_DICT ? 0 : 1;
+    /* What has items by key passes for a mapping in Python, and a mapping may hold more than the text asks for. */
+    const bool mapping = args.type == QN_J_DICT || args.type == QN_J_LIST || args.type == QN_J_RANGE || args.type == QN_J_UNDEF;
+    const size_t n_args = args.type == QN_J_TUPLE ? args.l->n : mapping ? 0 : 1;
     if (!p.named && p.i_arg < n_args) return qn_jvm_fail(vm, "not all arguments converted during string formatting");
     return qn_jbuf_value(&b, text.markup, out);
 }

@@ -246,7 +246,7 @@ bool qn_jop_compare(qn_jvm *vm, int op, qn_jval a, qn_jval b, bool *out)
 /* ---- slices ---- */
 
 typedef struct cut {
-    int64_t from, step, n;
+    int64_t from, to, step, n;
 } cut;
 
 static bool bound(qn_jvm *vm, qn_jval v, int64_t otherwise, int64_t low, int64_t high, int64_t len, int64_t *out)
@@ -264,15 +264,14 @@ static bool bound(qn_jvm *vm, qn_jval v, int64_t otherwise, int64_t low, int64_t
 /* Python's rule for slice(from, to, step).indices(len). */
 static bool measure(qn_jvm *vm, int64_t len, qn_jval from, qn_jval to, qn_jval step, cut *c)
 {
-    int64_t end;
     c->step = 1;
     if (step.type != QN_J_NONE && !qn_jarg_int(vm, step, &c->step)) return false;
     if (c->step == 0) return qn_jvm_fail(vm, "slice step cannot be zero");
     if (c->step == INT64_MIN) c->step++;
     const bool back = c->step < 0;
     const int64_t low = back ? -1 : 0, high = back ? len - 1 : len;
-    if (!bound(vm, from, back ? high : low, low, high, len, &c->from) || !bound(vm, to, back ? low : high, low, high, len, &end)) return false;
-    const int64_t span = back ? c->from - end : end - c->from, step_abs = back ? -c->step : c->step;
+    if (!bound(vm, from, back ? high : low, low, high, len, &c->from) || !bound(vm, to, back ? low : high, low, high, len, &c->to)) return false;
+    const int64_t span = back ? c->from - c->to : c->to - c->from, step_abs = back ? -c->step : c->step;
     c->n = span > 0 ? (span - 1) / step_abs + 1 : 0;
     return true;
 }
@@ -323,7 +322,7 @@ bool qn_jop_slice(qn_jvm *vm, qn_jval a, qn_jval from, qn_jval to, qn_jval step,
     r->step = a.range->step * c.step;
     r->start = a.range->start + c.from * a.range->step;
     r->n = c.n;
-    r->stop = r->start + c.n * r->step;
+    r->stop = a.range->start + c.to * a.range->step;
     *out = QN_JV(QN_J_RANGE, range, r);
     return true;
 }

@@ -181,7 +181,11 @@ static bool parse_autoescape(qn_jparser *x, qn_jnode *n)
 
 static bool parse_print(qn_jparser *x, qn_jnode *n)
 {
-    return (n->a = qn_jparse_tuple(x, 0, NULL));
+    while (x->t->type != QN_JT_BLOCK_END) {
+        if (n->kid.n && !qn_jparse_expect(x, QN_JT_COMMA)) return false;
+        if (!qn_jnode_add(x, &n->kid, qn_jparse_expr(x, true))) return false;
+    }
+    return true;
 }
 
 static bool parse_nothing(qn_jparser *x, qn_jnode *n)

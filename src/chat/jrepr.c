@@ -137,14 +137,14 @@ static bool number(qn_jbuf *b, qn_jval v)
 
 static bool container(qn_jbuf *b, qn_jval v)
 {
-    if (!qn_jvm_enter(b->vm)) return false;
+    if (!qn_jvm_enter_data(b->vm)) return false;
     bool ok;
     if (v.type == QN_J_LIST) ok = items(b, v.l, "[", "]");
     else if (v.type == QN_J_TUPLE) ok = items(b, v.l, "(", v.l->n == 1 ? ",)" : ")");
     else if (v.type == QN_J_SPACE) ok = qn_jbuf_lit(b, "<Namespace ") && pairs(b, v.d) && qn_jbuf_lit(b, ">");
     else if (v.type == QN_J_VIEW) ok = view(b, v);
     else ok = pairs(b, v.d);
-    qn_jvm_leave(b->vm);
+    qn_jvm_leave_data(b->vm);
     return ok;
 }
 
@@ -205,14 +205,14 @@ static bool ordered(qn_jvm *vm, qn_jval v, qn_jval *out)
 {
     *out = v;
     if (v.type != QN_J_DICT && v.type != QN_J_LIST && v.type != QN_J_TUPLE) return true;
-    if (!qn_jvm_enter(vm)) return false;
+    if (!qn_jvm_enter_data(vm)) return false;
     if (v.type == QN_J_DICT) {
         qn_jval *key = qn_jvm_new(vm, v.d->n, sizeof *key), *val = qn_jvm_new(vm, v.d->n, sizeof *val);
         qn_jdict *d = qn_jd_new(vm);
         if (!key || !val || !d || !sorted_pairs(vm, v.d, key, val)) return false;
         for (size_t i = 0; i < v.d->n; i++) {
             qn_jval item;
-            if (val[i].type != QN_J_TUPLE) return qn_jvm_leave(vm), true;
+            if (val[i].type != QN_J_TUPLE) return qn_jvm_leave_data(vm), true;
             if (!ordered(vm, val[i].l->v[1], &item) || !qn_jd_set(vm, d, val[i].l->v[0], item)) return false;
         }
         *out = QN_JV(QN_J_DICT, d, d);
@@ -225,7 +225,7 @@ static bool ordered(qn_jvm *vm, qn_jval v, qn_jval *out)
         }
         out->l = l;
     }
-    qn_jvm_leave(vm);
+    qn_jvm_leave_data(vm);
     return true;
 }
 
@@ -263,12 +263,12 @@ static bool pretty(qn_jbuf *b, qn_jval v, size_t indent, size_t allowance)
     if (!s) return false;
     const bool split = v.type == QN_J_DICT || v.type == QN_J_LIST || v.type == QN_J_TUPLE;
     if (!split || qn_js_chars(s) + indent + allowance <= 80) return qn_jbuf_str(b, s);
-    if (!qn_jvm_enter(b->vm)) return false;
+    if (!qn_jvm_enter_data(b->vm)) return false;
     bool ok;
     if (v.type == QN_J_DICT) ok = qn_jbuf_lit(b, "{") && pretty_pairs(b, v.d, indent, allowance) && qn_jbuf_lit(b, "}");
     else ok = qn_jbuf_lit(b, v.type == QN_J_LIST ? "[" : "(") && pretty_items(b, v.l, indent, allowance) &&
               qn_jbuf_lit(b, v.type == QN_J_LIST ? "]" : v.l->n == 1 ? ",)" : ")");
-    qn_jvm_leave(b->vm);
+    qn_jvm_leave_data(b->vm);
     return ok;
 }
 

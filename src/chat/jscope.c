@@ -96,7 +96,7 @@ static bool copy_symbols(qn_jvm *vm, const qn_jscope *from, qn_jscope *to)
     return to->sym;
 }
 
-/* After an if: what only some branches set is loaded from outside for the others. */
+/* After an if: what any branch sets is loaded from outside for the others. */
 static bool merge_branches(qn_jvm *vm, qn_jscope *s, const qn_jscope branch[3])
 {
     qn_jscope before;
@@ -115,12 +115,6 @@ static bool merge_branches(qn_jvm *vm, qn_jscope *s, const qn_jscope branch[3])
         qn_jsym *y = &s->sym[i];
         const qn_jsym *old = lookup(&before, y->name);
         if (!y->stored || (old && old->stored)) continue;
-        int n_set = 0;
-        for (int b = 0; b < 3; b++) {
-            const qn_jsym *z = lookup(&branch[b], y->name);
-            n_set += z && z->stored;
-        }
-        if (n_set == 3) continue;
         const bool outer = s->parent && find_ref(s->parent, y->name, &y->hops, &y->slot);
         y->load = outer ? QN_JLOAD_ALIAS : QN_JLOAD_RESOLVE;
         if (outer) y->hops++;

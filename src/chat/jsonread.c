@@ -188,9 +188,9 @@ static bool value_at(reader *r, bool top, qn_jval *out)
     if (r->at == r->end) return fail(r, "a value is missing");
     if (*r->at == '"') return r->at++, string(r, out);
     if (*r->at != '[' && *r->at != '{') return word(r, out) || number(r, out);
-    if (!qn_jvm_enter(r->vm)) return false;
+    if (!qn_jvm_enter_data(r->vm)) return false;
     const bool is_array = *r->at++ == '[', done = is_array ? array(r, out) : object(r, top, out);
-    qn_jvm_leave(r->vm);
+    qn_jvm_leave_data(r->vm);
     return done;
 }
 

@@ -126,8 +126,8 @@ bool qn_jbuf_json(qn_jbuf *b, qn_jval v, const qn_jdump *how, int level)
     if (v.type == QN_J_STR) return put_text(b, v.s, how->ensure_ascii);
     if (v.type != QN_J_LIST && v.type != QN_J_TUPLE && v.type != QN_J_DICT)
         return qn_jvm_fail(vm, "Object of type %s is not JSON serializable", qn_jv_type_name(v));
-    if (!qn_jvm_enter(vm)) return false;
+    if (!qn_jvm_enter_data(vm)) return false;
     const bool done = v.type == QN_J_DICT ? put_dict(b, v.d, how, level) : put_list(b, v.l, how, level);
-    qn_jvm_leave(vm);
+    qn_jvm_leave_data(vm);
     return done;
 }

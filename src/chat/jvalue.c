@@ -160,11 +160,11 @@ static bool ranges_equal(const qn_jrange *a, const qn_jrange *b)
 
 static bool containers_equal(qn_jvm *vm, qn_jval a, qn_jval b, bool *eq)
 {
-    if (!qn_jvm_enter(vm)) return false;
+    if (!qn_jvm_enter_data(vm)) return false;
     bool ok = true;
     if (a.type == QN_J_DICT) ok = dicts_equal(vm, a.d, b.d, eq);
     else ok = lists_equal(vm, a.l, b.l, eq);
-    qn_jvm_leave(vm);
+    qn_jvm_leave_data(vm);
     return ok;
 }
 
@@ -192,7 +192,7 @@ bool qn_jv_eq(qn_jvm *vm, qn_jval a, qn_jval b, bool *eq)
 
 static bool list_less(qn_jvm *vm, qn_jval a, qn_jval b, const char *op, bool *less)
 {
-    if (!qn_jvm_enter(vm)) return false;
+    if (!qn_jvm_enter_data(vm)) return false;
     const size_t n = a.l->n < b.l->n ? a.l->n : b.l->n;
     size_t i = 0;
     bool eq = true, ok = true;
@@ -201,7 +201,7 @@ static bool list_less(qn_jvm *vm, qn_jval a, qn_jval b, const char *op, bool *le
     }
     if (ok && i < n) ok = qn_jv_less(vm, a.l->v[i], b.l->v[i], op, less);
     else *less = a.l->n < b.l->n;
-    qn_jvm_leave(vm);
+    qn_jvm_leave_data(vm);
     return ok;
 }
 

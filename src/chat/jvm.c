@@ -51,6 +51,19 @@ bool qn_jvm_enter(qn_jvm *vm)
     return true;
 }
 
+enum { DATA_LEVELS = 4 }; /* 400 bytes of stack for one list in another, against 100 to 200 for one expression in another */
+
+bool qn_jvm_enter_data(qn_jvm *vm)
+{
+    vm->depth += DATA_LEVELS - 1;
+    return qn_jvm_enter(vm);
+}
+
+void qn_jvm_leave_data(qn_jvm *vm)
+{
+    vm->depth -= DATA_LEVELS;
+}
+
 void *qn_jvm_new(qn_jvm *vm, size_t n, size_t size)
 {
     size_t bytes;

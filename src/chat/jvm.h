@@ -226,6 +226,9 @@ static inline void qn_jvm_leave(qn_jvm *vm)
 {
     vm->depth--;
 }
+/** The same for a value inside a value: its recursion takes more of the C stack, so it counts for several levels. */
+bool qn_jvm_enter_data(qn_jvm *vm);
+void qn_jvm_leave_data(qn_jvm *vm);
 /** Zeroed memory for n items of `size` bytes, or NULL after qn_jvm_no_memory. */
 void *qn_jvm_new(qn_jvm *vm, size_t n, size_t size);
 

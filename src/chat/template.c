@@ -121,6 +121,7 @@ static bool run(qn_jvm *vm, const qn_jnode *root, qn_str context_json, qn_jbuf *
     vm->root = root;
     if (!vm->vars) return false;
     qn_jenv *env = qn_jenv_new(vm, root->scope, NULL);
+    if (env && root->slot >= 0) env->slot[root->slot] = (qn_jval){ .type = QN_J_BLOCKS }; /* `self` */
     return env && qn_jenv_load(vm, env) && qn_jexec(vm, &root->kid, env) == QN_JRUN_ON;
 }
 

@@ -43,6 +43,11 @@ def test_sample():
     check_features(lines(os.path.join(SOURCE, "tests", "data", "template_features.jsonl")))
 
 
+def test_jinja_extra():
+    """What Jinja2 3.1.6 in a sandbox with transformers' settings makes of every operator, filter, test and method."""
+    check_features(lines(os.path.join(SOURCE, "tests", "data", "jinja_extra.jsonl")))
+
+
 def test_all_features():
     path = os.path.join(SHARED, "templates", "features.jsonl")
     if not os.path.exists(path):
