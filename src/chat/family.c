@@ -15,21 +15,56 @@ static const char chatml[] =
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{{ '' }}{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{{ '' }}{% endif %}";
 
+static const char llama3[] =
+    "{{ bos_token }}{% for m in messages %}<|start_header_id|>{{ m['role'] }}<|end_header_id|>\n\n{{ m['content'] | trim }}<|eot_id|>"
+    "{% endfor %}{% if add_generation_prompt %}<|start_header_id|>assistant<|end_header_id|>\n\n{{ '' }}{% endif %}";
+
+static const char phi3[] =
+    "{% for m in messages %}<|{{ m['role'] }}|>\n{{ m['content'] }}<|end|>\n{{ '' }}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{{ '' }}{% endif %}";
+
+static const char zephyr[] =
+    "{% for m in messages %}<|{{ m['role'] }}|>\n{{ m['content'] }}{{ eos_token }}\n{{ '' }}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{{ '' }}{% endif %}";
+
+/* The system turn is put in front of the first user turn here too. */
+static const char mistral[] =
+    "{{ bos_token }}{% set ns = namespace(system='') %}{% for m in messages %}"
+    "{% if m['role'] == 'system' %}{% set ns.system = m['content'] + '\\n\\n' %}"
+    "{% elif m['role'] == 'assistant' %} {{ m['content'] | trim }}{{ eos_token }}"
+    "{% else %}[INST] {{ ns.system }}{{ m['content'] }}[/INST]{% set ns.system = '' %}{% endif %}{% endfor %}";
+
+/* By architecture, or by control tokens that only this family's vocabularies have. The first row that fits counts. */
 typedef struct family {
-    const char *arch, *from, *source;
+    const char *arch;            /* or NULL: any                                               */
+    const char *token[2];        /* that the vocabulary must have; NULL: none                  */
+    const char *from, *source;
 } family;
 static const family families[] = {
-    { "gemma", "family gemma", gemma },
-    { "gemma2", "family gemma", gemma },
-    { "gemma3", "family gemma", gemma },
-    { "qwen2", "family qwen", chatml },
-    { "qwen3", "family qwen", chatml },
+    { "gemma", { NULL }, "family gemma", gemma },
+    { "gemma2", { NULL }, "family gemma", gemma },
+    { "gemma3", { NULL }, "family gemma", gemma },
+    { "qwen2", { NULL }, "family qwen", chatml },
+    { "qwen3", { NULL }, "family qwen", chatml },
+    { NULL, { "<|start_header_id|>", "<|eot_id|>" }, "family llama3", llama3 },
+    { NULL, { "<|im_start|>", "<|im_end|>" }, "family chatml", chatml },
+    { NULL, { "<|assistant|>", "<|end|>" }, "family phi3", phi3 },
+    { NULL, { "<|assistant|>", "<|user|>" }, "family zephyr", zephyr },
+    { NULL, { "[INST]", "[/INST]" }, "family mistral", mistral },
 };
 
-qn_str qn_template_of_family(const char *arch, const char **from)
+static bool fits(const family *f, const char *arch, qn_has_token_fn *has, const void *user)
+{
+    if (f->arch && strcmp(arch, f->arch)) return false;
+    for (int i = 0; i < 2; i++)
+        if (f->token[i] && !has(user, f->token[i])) return false;
+    return true;
+}
+
+qn_str qn_template_of_family(const char *arch, qn_has_token_fn *has, const void *user, const char **from)
 {
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        if (strcmp(arch, families[i].arch)) continue;
+        if (!fits(&families[i], arch, has, user)) continue;
         *from = families[i].from;
         return (qn_str){ families[i].source, strlen(families[i].source) };
     }

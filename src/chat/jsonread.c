@@ -162,6 +162,23 @@ static bool is_conversation(const qn_jstr *key)
     return qn_js_is(key, "messages") || qn_js_is(key, "tools") || qn_js_is(key, "documents");
 }
 
+/* A role is the caller's choice from a short list, and templates build control tokens from it ("<|" + role + "|>"): such a word counts as
+ * the template's own. */
+static bool is_known_role(const qn_jstr *s)
+{
+    static const char *const roles[] = { "system", "user", "assistant", "tool", "developer", "function", "ipython", "model" };
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (qn_js_is(s, roles[i])) return true;
+    return false;
+}
+
+static bool trust_role(reader *r, qn_jval key, qn_jval *v)
+{
+    if (!r->plain || v->type != QN_J_STR || !qn_js_is(key.s, "role") || !is_known_role(v->s)) return true;
+    v->s = qn_js_over(r->vm, v->s->p, v->s->n, false);
+    return v->s != NULL;
+}
+
 static bool object(reader *r, bool top, qn_jval *out)
 {
     qn_jdict *d = qn_jd_new(r->vm);
@@ -174,7 +191,7 @@ static bool object(reader *r, bool top, qn_jval *out)
         if (!string(r, &key)) return false;
         if (!skip(r, ':')) return fail(r, "a colon is missing");
         if (top) r->plain = is_conversation(key.s);
-        if (!value(r, &v) || !qn_jd_set(r->vm, d, key, v)) return false;
+        if (!value(r, &v) || !trust_role(r, key, &v) || !qn_jd_set(r->vm, d, key, v)) return false;
         if (top) r->plain = false;
         if (skip(r, '}')) return true;
         if (!skip(r, ',')) return fail(r, "a comma or '}' is missing");

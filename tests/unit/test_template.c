@@ -119,6 +119,17 @@ static void test_failures(void **state)
     free(deep);
 }
 
+static bool has_none(const void *user, const char *text)
+{
+    (void)user, (void)text;
+    return false;
+}
+
+static bool has_one_of(const void *user, const char *text)
+{
+    return strstr(user, text) != NULL;
+}
+
 static void test_families(void **state)
 {
     (void)state;
@@ -126,16 +137,29 @@ static void test_families(void **state)
                                    "{\"role\":\"assistant\",\"content\":\"A\"},{\"role\":\"user\",\"content\":\"V\"}],"
                                    "\"add_generation_prompt\":true,\"bos_token\":\"<bos>\"}";
     const char *from;
-    qn_str s = qn_template_of_family("gemma3", &from);
+    qn_str s = qn_template_of_family("gemma3", has_none, NULL, &from);
     assert_string_equal(from, "family gemma");
     expect_marked(s.ptr, messages,
-                  "<bos><start_of_turn>[user]\n[S]\n\n[U]<end_of_turn>\n<start_of_turn>model\n[A]<end_of_turn>\n"
-                  "<start_of_turn>[user]\n[V]<end_of_turn>\n<start_of_turn>model\n");
-    s = qn_template_of_family("unheard-of", &from);
+                  "<bos><start_of_turn>user\n[S]\n\n[U]<end_of_turn>\n<start_of_turn>model\n[A]<end_of_turn>\n"
+                  "<start_of_turn>user\n[V]<end_of_turn>\n<start_of_turn>model\n");
+    s = qn_template_of_family("unheard-of", has_none, NULL, &from);
     assert_string_equal(from, "default chatml");
     expect_marked(s.ptr, messages,
-                  "<|im_start|>[system]\n[S]<|im_end|>\n<|im_start|>[user]\n[U]<|im_end|>\n<|im_start|>[assistant]\n[A]<|im_end|>\n"
-                  "<|im_start|>[user]\n[V]<|im_end|>\n<|im_start|>assistant\n");
+                  "<|im_start|>system\n[S]<|im_end|>\n<|im_start|>user\n[U]<|im_end|>\n<|im_start|>assistant\n[A]<|im_end|>\n"
+                  "<|im_start|>user\n[V]<|im_end|>\n<|im_start|>assistant\n");
+    s = qn_template_of_family("llama", has_one_of, "<|start_header_id|><|eot_id|>", &from);
+    assert_string_equal(from, "family llama3");
+    expect_marked(s.ptr, messages,
+                  "<bos><|start_header_id|>system<|end_header_id|>\n\n[S]<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n[U]<|eot_id|>"
+                  "<|start_header_id|>assistant<|end_header_id|>\n\n[A]<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n[V]<|eot_id|>"
+                  "<|start_header_id|>assistant<|end_header_id|>\n\n");
+    s = qn_template_of_family("llama", has_one_of, "<|assistant|><|end|>", &from);
+    assert_string_equal(from, "family phi3");
+    expect_marked(s.ptr, messages,
+                  "<|system|>\n[S]<|end|>\n<|user|>\n[U]<|end|>\n<|assistant|>\n[A]<|end|>\n<|user|>\n[V]<|end|>\n<|assistant|>\n");
+    s = qn_template_of_family("llama", has_one_of, "[INST][/INST]", &from);
+    assert_string_equal(from, "family mistral");
+    expect_marked(s.ptr, messages, "<bos>[INST] [S]\n\n[U][/INST] [A][INST] [V][/INST]");
     qn_template *t = open_template("x");
     assert_string_equal(qn_template_source(t), "given");
     qn_template_close(&t);
