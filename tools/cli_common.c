@@ -52,6 +52,21 @@ static int check_level(const char *cpu)
     return cpu ? cli_usage("--cpu takes a level that this CPU runs (%s), not '%s'", list, cpu) : -1;
 }
 
+/* What the model works with, but a person should know. */
+static void warn_of_model(const cli_engine *e)
+{
+    qn_value v;
+    qn_str kind = { "", 0 };
+    const qn_file *f = qn_model_file(e->model);
+    if (qn_file_key(f, "tokenizer.ggml.model", &v)) (void)qn_value_as_str(&v, &kind);
+    if (kind.len == 4 && !memcmp(kind.ptr, "gpt2", 4) && !qn_file_key(f, "tokenizer.ggml.pre", &v))
+        fprintf(stderr, "quern: note: the file names no pre-tokenizer; GPT-2's is used, and answers may suffer\n");
+    qn_model_info info;
+    qn_model_get_info(e->model, &info);
+    if (e->ctx > info.n_ctx_train && info.n_ctx_train > 0)
+        fprintf(stderr, "quern: note: the model was trained with %d positions; beyond them answers may suffer\n", info.n_ctx_train);
+}
+
 int cli_model_open(cli_engine *e)
 {
     qn_err err = { 0 };
@@ -62,7 +77,9 @@ int cli_model_open(cli_engine *e)
     const qn_model_opts o = { .size = sizeof o, .n_threads = e->threads, .progress = cli_progress, .progress_user = (void *)"loading" };
     const qn_status status = qn_model_open(&e->model, e->path, &o, &err);
     if (status == QN_ERR_CANCELLED) return CLI_INTERRUPTED;
-    return status == QN_OK ? -1 : cli_failed(&err);
+    if (status != QN_OK) return cli_failed(&err);
+    warn_of_model(e);
+    return -1;
 }
 
 int cli_engine_open(cli_engine *e)

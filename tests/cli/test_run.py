@@ -29,6 +29,12 @@ def test_stdout_is_the_answer():
     assert out2 == out and "tokens/s" in err and "first token" in err and "top_k;typical_p" in err and "seed" in err, err
 
 
+def test_context_above_the_trained_one_is_noted():
+    code, out, err = run(*RAW, "-c", "20000", code=None)
+    assert code == 0 and out == run(*RAW, code=None)[1], "the text is the same"
+    assert err.startswith("quern: note: the model was trained with ") and err.count("\n") == 1, err
+
+
 def test_json():
     o = as_json(*RAW, "-t", "2")
     assert o["n_generated"] == 24 == len(o["ids"]) and o["finish"] == "length" and o["seed"] == 7 and o["n_cached"] == 0, o
