@@ -1,7 +1,5 @@
 #include "src/ops/exec.h"
 
-#include <math.h>
-
 /* Hands out 64-byte aligned pieces; with memory NULL it only adds up. */
 typedef struct placer {
     uint8_t *memory;
