@@ -9,7 +9,8 @@
  * element has one order of additions at every vector width: ascending along the row.
  *
  * Activations of quantised weights are A16: blocks of 32 along the row, 16-bit integers q with a float32 scale d and d * sum(q):
- *     x[i] ~ d * q[i],  d = amax / 32767,  q = round-to-nearest-even(x * (32767 / amax))
+ *     x[i] ~ d * q[i],  d = amax / 32639,  q = round-to-nearest-even(x * (32639 / amax))
+ * 32639 = 127 * 256 + 127: q splits into two signed bytes, q = 256 * hi + lo, for byte instructions (sdot, smmla, AMX), which stay exact.
  * An integer dot product over a block (exact in int32) is combined by one fused multiply-add:
  *     acc = fma(dw * d, (float)isum, acc)     then, for formats with a minimum,     acc = fma(mw, d * sum(q), acc)
  * blocks ascending, acc starting at +0. 8-bit activations were rejected for the exact numerics: their error is larger than the margins
@@ -20,6 +21,8 @@
 #define QN_SIMD_KERNELS_H
 
 #include "quant/quant.h"
+
+#define QN_A16_MAX 32639.0f
 
 enum { QN_PANEL = 16, QN_ACT_BLOCK = 32, QN_KV_BLOCK = 16, QN_ATTN_SPAN = 64 };
 
@@ -52,8 +55,9 @@ typedef struct qn_act {
     const int16_t *q;    /* [n_tokens][n_cols_padded]     QN_ACT_A16; padded to a multiple of 32 */
     const float *d;      /* [n_tokens][n_cols_padded/32]  scale of a block                    */
     const float *s;      /* [n_tokens][n_cols_padded/32]  d * sum(q)                          */
+    const int8_t *planes; /* [n_tokens][n_cols_padded/32][64] q as the level's split_a16 lays it out; NULL where the level has none */
     int64_t x_stride;    /* floats between tokens                                             */
-    int64_t q_stride;    /* int16 between tokens; d and s: q_stride / 32                      */
+    int64_t q_stride;    /* int16 between tokens; d and s: q_stride / 32, planes: 2 * q_stride bytes */
 } qn_act;
 
 /** out[t][row] = sum over columns of weight[row][col] * act[t][col], for rows [16 * panel, ...) of a range of panels. */
@@ -124,6 +128,8 @@ typedef struct qn_kernels {
     /** Quantise one row to A16. n: any; blocks past n are zero-filled up to a multiple of 32. A block with Inf or NaN gets d = s = NaN, q = 0;
      *  amax below 1e-30 gets d = s = 0, q = 0. */
     void (*quantize_a16)(const float *x, int64_t n, int16_t *q, float *d, float *s);
+    /** Lay blocks of q out as bytes for the level's own products: 64 bytes a block. NULL: the level reads q alone. @param planes [n_blocks][64] */
+    void (*split_a16)(const int16_t *q, int64_t n_blocks, int8_t *planes);
     /** out = x * (1 / sqrt(mean(x^2) + eps)) * w, each step rounded; w NULL: without. Sum: 16 lanes of fma (i mod 16), then halves 8, 4, 2, 1. out may be x. */
     void (*rms_norm)(const float *x, const float *w, int64_t n, float eps, float *out);
     /** out = (x - mean) * (1 / sqrt(var + eps)) * w + b, each step rounded; w, b may be NULL. Same sums. out may be x. */
@@ -149,6 +155,9 @@ typedef struct qn_kernels {
     void (*attention)(const qn_attn_args *a);
     /** Index of the largest value, the lowest index among equals; NaN is never it (-1 when all are NaN). */
     int64_t (*argmax)(const float *x, int64_t n);
+    /** `rounds` times the multiply-add of the level's quantised products, on registers: what they can reach at most.
+     *  @return multiply-adds of 16-bit activations done */
+    int64_t (*peak)(int64_t rounds);
 } qn_kernels;
 
 /**

@@ -279,8 +279,9 @@ typedef struct qn_engine_opts {
     int32_t n_chunk;          /* prompt tokens a step, 1 .. 4096; 0: 512                     */
     const char *cpu;          /* highest instruction set level: "scalar", "avx2" ...; NULL: all the machine has */
     bool exact;               /* only kernels whose results are the same on every level      */
+    bool profile;             /* time every stage: see qn_engine_stage_at                    */
 } qn_engine_opts;
-#define QN_ENGINE_OPTS_INIT { sizeof(qn_engine_opts), 0, 0, 0, NULL, false }
+#define QN_ENGINE_OPTS_INIT { sizeof(qn_engine_opts), 0, 0, 0, NULL, false, false }
 
 typedef struct qn_engine_info {
     const char *cpu;          /* level in use. Static                                        */
@@ -294,6 +295,27 @@ QN_API void qn_engine_close(qn_engine **engine);
 QN_API void qn_engine_get_info(const qn_engine *engine, qn_engine_info *out);
 /** Names of the levels this CPU can run, lowest first. @return their number; writes at most cap of them. Static strings. */
 QN_API int32_t qn_cpu_levels(const char **names, int32_t cap);
+
+/**
+ * The most 16-bit multiply-adds a second that one thread does in a level's products of quantised weights, measured on the calling thread
+ * for some 20 ms. @param level NULL: the highest. @return QN_ERR_ARG as from qn_engine_open
+ */
+QN_API qn_status qn_cpu_peak(const char *level, double *mul_adds_per_second, qn_err *err);
+
+/** One stage of the forward pass, and what it has cost since the last reset. */
+typedef struct qn_stage_info {
+    const char *name;         /* "qkv", "attend" ... Static                                  */
+    int32_t i_layer;          /* -1: outside the layers                                      */
+    uint64_t n_runs;
+    double seconds;           /* of all runs, until the last thread was done                 */
+    double bytes;             /* of weights and KV cache that had to be read                 */
+    double mul_adds;
+} qn_stage_info;
+/** Stages in the order they run; 0 for an engine opened without `profile`. */
+QN_API int32_t qn_engine_stage_count(const qn_engine *engine);
+/** @return false outside [0, count). Not while a session of the engine evaluates. */
+QN_API bool qn_engine_stage_at(const qn_engine *engine, int32_t i, qn_stage_info *out);
+QN_API void qn_engine_stage_reset(qn_engine *engine);
 
 /** The engine is borrowed and must outlive the session. The position starts at 0. */
 QN_API qn_status qn_session_open(qn_session **out, qn_engine *engine, qn_err *err);

@@ -163,6 +163,7 @@ void qn_rope_avx2(float *x, const float *cos_sin, int32_t n_rot, bool neox);
 void qn_store_k_avx2(const float *k, int32_t head_dim, int32_t slot, uint16_t *k_block);
 void qn_store_v_avx2(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block);
 int64_t qn_argmax_avx2(const float *x, int64_t n);
+int64_t qn_peak_avx2(int64_t rounds);
 void qn_attention_avx2(const qn_attn_args *a);
 
 /* `run` of a row of the table. */

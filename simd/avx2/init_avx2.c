@@ -44,5 +44,6 @@ void qn_init_avx2(qn_kernels *k)
     k->store_k = qn_store_k_avx2;
     k->store_v = qn_store_v_avx2;
     k->argmax = qn_argmax_avx2;
+    k->peak = qn_peak_avx2;
     k->attention = qn_attention_avx2;
 }

@@ -30,12 +30,12 @@ static void quantize_block(const __m256 *x, int16_t *q, float *d, float *s)
     __m256i lo = _mm256_setzero_si256(), hi = lo;
     *d = *s = amax <= 0x1.fffffep127f ? 0 : NAN;
     if (amax >= 1e-30f && amax <= 0x1.fffffep127f) {
-        const __m256 inv = _mm256_set1_ps(32767.0f / amax);
+        const __m256 inv = _mm256_set1_ps(QN_A16_MAX / amax);
         __m256i i[4];
         for (int32_t j = 0; j < 4; j++) i[j] = _mm256_cvtps_epi32(_mm256_mul_ps(x[j], inv));
         lo = _mm256_permute4x64_epi64(_mm256_packs_epi32(i[0], i[1]), 0xd8);
         hi = _mm256_permute4x64_epi64(_mm256_packs_epi32(i[2], i[3]), 0xd8);
-        *d = amax / 32767.0f;
+        *d = amax / QN_A16_MAX;
         *s = *d * (float)sum16(lo, hi);
     }
     _mm256_storeu_si256((__m256i *)q, lo);

@@ -38,4 +38,5 @@ void qn_init_scalar(qn_kernels *k)
     k->store_v = qn_store_v_scalar;
     k->attention = qn_attention_scalar;
     k->argmax = qn_argmax_scalar;
+    k->peak = qn_peak_scalar;
 }

@@ -5,7 +5,7 @@
 
 static int32_t dot(const int16_t *w, const int16_t *q, int32_t n)
 {
-    int32_t sum = 0; /* at most 32 * 255 * 32767 < 2^31 */
+    int32_t sum = 0; /* at most 32 * 255 * 32639 < 2^31 */
     for (int32_t i = 0; i < n; i++) sum += w[i] * q[i];
     return sum;
 }

@@ -15,13 +15,13 @@ static void quantize_block(const float *x, int32_t n, int16_t *q, float *d, floa
     for (int32_t i = 0; i < QN_ACT_BLOCK; i++) q[i] = 0;
     *d = *s = finite ? 0 : NAN;
     if (!finite || amax < 1e-30f) return;
-    const float inv = 32767.0f / amax;
+    const float inv = QN_A16_MAX / amax;
     int32_t sum = 0;
     for (int32_t i = 0; i < n; i++) {
         q[i] = (int16_t)(x[i] * inv + 0x1.8p23f - 0x1.8p23f); /* to nearest even */
         sum += q[i];
     }
-    *d = amax / 32767.0f;
+    *d = amax / QN_A16_MAX;
     *s = *d * (float)sum;
 }
 

@@ -77,5 +77,6 @@ void qn_store_k_scalar(const float *k, int32_t head_dim, int32_t slot, uint16_t 
 void qn_store_v_scalar(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block);
 void qn_attention_scalar(const qn_attn_args *a);
 int64_t qn_argmax_scalar(const float *x, int64_t n);
+int64_t qn_peak_scalar(int64_t rounds);
 
 #endif

@@ -36,6 +36,7 @@ static void place_all(qn_exec *x, const qn_plan *plan, int32_t n_chunk, int32_t 
     x->act_stride = (plan->act_width + QN_ACT_BLOCK - 1) / QN_ACT_BLOCK * QN_ACT_BLOCK;
     const size_t n_act_blocks = chunk * (size_t)(x->act_stride / QN_ACT_BLOCK);
     x->act_q = place(p, chunk * (size_t)x->act_stride, sizeof(int16_t));
+    x->act_planes = place(p, n_act_blocks, 2 * QN_ACT_BLOCK);
     x->act_d = place(p, n_act_blocks, sizeof(float));
     x->act_s = place(p, n_act_blocks, sizeof(float));
     for (int32_t i = 0; i < plan->n_ropes; i++) x->angle[i] = place(p, chunk * (size_t)plan->rope[i].n_rot, sizeof(float));
@@ -70,16 +71,28 @@ typedef struct step {
     bool stop[2];
 } step;
 
+/* @return the time now, when the next stage begins */
+static double note_time(const qn_exec *x, const qn_stage *s, qn_stage_time *t, double began)
+{
+    const double now = qn_now();
+    t->n_runs++;
+    t->seconds += now - began;
+    if (s->cost) s->cost(x, s, &t->cost);
+    return now;
+}
+
 static void run_stages(void *arg, int32_t i_thread, int32_t n_threads)
 {
     step *st = arg;
     const qn_plan *plan = st->x->plan;
     const atomic_bool *cancel = st->x->batch->cancel;
+    double began = i_thread == 0 && st->x->time ? qn_now() : 0;
     for (size_t i = 0; i < plan->n_stages; i++) {
         const qn_stage *s = &plan->stage[i];
         s->run(st->x, s, i_thread, n_threads);
         if (i_thread == 0) st->stop[i & 1] = cancel && atomic_load_explicit(cancel, memory_order_relaxed);
         qn_pool_barrier(st->pool, i_thread);
+        if (i_thread == 0 && st->x->time) began = note_time(st->x, s, &st->x->time[i], began);
         if (st->stop[i & 1]) return;
     }
 }

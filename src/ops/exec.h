@@ -20,6 +20,13 @@ typedef struct qn_batch {
     const atomic_bool *cancel; /* looked at between layers; may be NULL                      */
 } qn_batch;
 
+/** What a stage has cost so far. */
+typedef struct qn_stage_time {
+    uint64_t n_runs;
+    double seconds;
+    qn_cost cost;
+} qn_stage_time;
+
 struct qn_exec {
     const qn_plan *plan;
     const qn_kernels *k;
@@ -30,11 +37,13 @@ struct qn_exec {
     int64_t stride[QN_REG_COUNT];   /* floats, a multiple of 16                              */
     int16_t *act_q;                 /* [n_chunk][act_stride]: the rows that matrices read    */
     float *act_d, *act_s;           /* [n_chunk][act_stride / 32]                            */
+    int8_t *act_planes;             /* [n_chunk][act_stride / 32][64]: the same as bytes, where the level reads them */
     int64_t act_stride;
     float *angle[QN_MAX_ROPES];     /* [n_chunk][n_rot / 2][cos, sin]                        */
 
     float *scratch;                 /* [n_threads][scratch_stride]                           */
     int64_t scratch_stride;
+    qn_stage_time *time;            /* [n_stages], or NULL: not measured                     */
     const uint16_t **blocks;        /* [n_threads][2][n_blocks]: K and V of a head           */
     int32_t n_blocks;
 };
@@ -54,6 +63,10 @@ bool qn_exec_run(qn_exec *x, qn_pool *pool);
 
 typedef void qn_stage_fn(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads);
 qn_stage_fn qn_op_embed, qn_op_angles, qn_op_prepare, qn_op_glu, qn_op_matmul, qn_op_store, qn_op_attend;
+
+/* what they must read and multiply */
+void qn_cost_matmul(const qn_exec *x, const qn_stage *s, qn_cost *c);
+void qn_cost_attend(const qn_exec *x, const qn_stage *s, qn_cost *c);
 
 /** Where the rows of a stage's matrices come from: tokens of the batch, or the outputs alone. */
 static inline float *qn_exec_row(const qn_exec *x, qn_reg r, int32_t i)

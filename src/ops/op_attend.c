@@ -42,6 +42,11 @@ typedef struct tile {
     int32_t head_kv, head, n_heads;
 } tile;
 
+static int32_t first_seen(const qn_heads *h, int32_t position)
+{
+    return h->window && position >= h->window ? position - h->window + 1 : 0;
+}
+
 static void attend(const qn_exec *x, const qn_heads *h, const tile *w, int32_t i_thread)
 {
     const qn_batch *b = x->batch;
@@ -52,7 +57,7 @@ static void attend(const qn_exec *x, const qn_heads *h, const tile *w, int32_t i
     float *q = qn_exec_scratch(x, i_thread), *out = q + (int64_t)QN_ATTN_ROWS * h->head_dim;
     const int32_t n_q = w->n_tokens * w->n_heads;
     for (int32_t i = 0; i < w->n_tokens; i++) {
-        const int32_t p = b->position[w->t + i], from = h->window && p >= h->window ? p - h->window + 1 : 0;
+        const int32_t p = b->position[w->t + i], from = first_seen(h, p);
         memcpy(q + (int64_t)i * w->n_heads * h->head_dim, qn_exec_row(x, QN_REG_Q, w->t + i) + (int64_t)w->head * h->head_dim,
                sizeof *q * (size_t)w->n_heads * (size_t)h->head_dim);
         for (int32_t j = 0; j < w->n_heads; j++) {
@@ -104,5 +109,19 @@ void qn_op_attend(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t
             }
         }
         t += n_tokens;
+    }
+}
+
+/* A timeline's part of the cache is read once, however many of its tokens look at it. */
+void qn_cost_attend(const qn_exec *x, const qn_stage *s, qn_cost *c)
+{
+    const qn_heads *h = &s->u.heads;
+    const qn_batch *b = x->batch;
+    const double dims = h->head_dim + h->head_dim_v;
+    for (int32_t t = 0, n; t < b->n; t += n) {
+        n = run_length(b, t, b->n);
+        const int32_t first = first_seen(h, b->position[t]);
+        c->bytes += dims * (double)sizeof(uint16_t) * h->n_head_kv * (b->position[t + n - 1] - first + 1);
+        for (int32_t i = t; i < t + n; i++) c->mul_adds += dims * h->n_head * (b->position[i] - first_seen(h, b->position[i]) + 1);
     }
 }

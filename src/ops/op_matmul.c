@@ -34,6 +34,7 @@ static void run_mat(const qn_exec *x, const qn_matmul_stage_args *a, const qn_ma
                  .q = x->act_q,
                  .d = x->act_d,
                  .s = x->act_s,
+                 .planes = x->k->split_a16 ? x->act_planes : NULL,
                  .x_stride = x->stride[QN_REG_N],
                  .q_stride = x->act_stride },
         .out = (a->to_logits ? x->batch->logits : x->reg[m->out]) + row,
@@ -43,6 +44,16 @@ static void run_mat(const qn_exec *x, const qn_matmul_stage_args *a, const qn_ma
     };
     x->k->matmul[w->fmt->id].run(&args);
     finish(x, a, m, args.out, out_stride, row, args.n_rows, n_tokens);
+}
+
+void qn_cost_matmul(const qn_exec *x, const qn_stage *s, qn_cost *c)
+{
+    const qn_matmul_stage_args *a = &s->u.matmul;
+    const int32_t n_tokens = a->to_logits ? x->batch->n_outputs : x->batch->n;
+    for (int32_t i = 0; i < a->n_mats && n_tokens; i++) {
+        c->bytes += (double)a->mat[i].w->n_bytes;
+        c->mul_adds += (double)a->mat[i].w->n_rows * (double)a->mat[i].w->n_cols * n_tokens;
+    }
 }
 
 /* All matrices of the stage as one run of panels, cut evenly: a thread gets a contiguous part of the weights. */

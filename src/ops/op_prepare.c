@@ -12,6 +12,7 @@ static void quantize_row(const qn_exec *x, const float *in, int64_t i_row, int64
 {
     const int64_t at = i_row * x->act_stride + begin, block = at / QN_ACT_BLOCK;
     x->k->quantize_a16(in + begin, end - begin, x->act_q + at, x->act_d + block, x->act_s + block);
+    if (x->k->split_a16) x->k->split_a16(x->act_q + at, (end - begin + QN_ACT_BLOCK - 1) / QN_ACT_BLOCK, x->act_planes + 2 * at);
 }
 
 /* Rows for the next matrices: x += post(from) where there is a post-norm, N = pre(x), and N as A16. A row belongs to one thread. */

@@ -92,6 +92,7 @@ void qn_plan_matmul(qn_plan *p, const char *name, const qn_mat *mats, int32_t n_
 {
     qn_stage *s = append(p, name, qn_op_matmul);
     if (!s) return;
+    s->cost = qn_cost_matmul;
     s->u.matmul = (qn_matmul_stage_args){ .n_mats = n_mats, .logit_scale = 1 };
     for (int32_t i = 0; i < n_mats; i++) {
         s->u.matmul.mat[i] = mats[i];
@@ -100,24 +101,26 @@ void qn_plan_matmul(qn_plan *p, const char *name, const qn_mat *mats, int32_t n_
     }
 }
 
-static void heads(qn_plan *p, const char *name, qn_stage_fn *run, const qn_heads *h)
+static qn_stage *heads(qn_plan *p, const char *name, qn_stage_fn *run, const qn_heads *h)
 {
     qn_stage *s = append(p, name, run);
-    if (!s) return;
+    if (!s) return NULL;
     s->u.heads = *h;
     widen(p, QN_REG_O, (int64_t)h->n_head * h->head_dim_v);
     if (h->head_dim > p->max_head_dim) p->max_head_dim = h->head_dim;
     if (h->head_dim_v > p->max_head_dim) p->max_head_dim = h->head_dim_v;
+    return s;
 }
 
 void qn_plan_store(qn_plan *p, const qn_heads *h)
 {
-    heads(p, "rope store", qn_op_store, h);
+    (void)heads(p, "rope store", qn_op_store, h);
 }
 
 void qn_plan_attend(qn_plan *p, const qn_heads *h)
 {
-    heads(p, "attend", qn_op_attend, h);
+    qn_stage *s = heads(p, "attend", qn_op_attend, h);
+    if (s) s->cost = qn_cost_attend;
 }
 
 void qn_plan_head(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t width, const qn_weight *head, float softcap,
@@ -130,6 +133,7 @@ void qn_plan_head(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t w
     tell_preparer(p, head);
     qn_stage *s = append(p, "head", qn_op_matmul);
     if (!s) return;
+    s->cost = qn_cost_matmul;
     s->u.matmul = (qn_matmul_stage_args){
         .mat = { { .w = head } }, .n_mats = 1, .to_logits = true, .softcap = softcap, .logit_scale = logit_scale
     };

@@ -93,10 +93,17 @@ typedef struct qn_heads {
     qn_norm q_norm, k_norm;  /* over a head, before the rotation                             */
 } qn_heads;
 
+/** What the hardware must do at least. */
+typedef struct qn_cost {
+    double bytes;            /* weights and cache                                            */
+    double mul_adds;
+} qn_cost;
+
 typedef struct qn_stage {
     const char *name;
     int32_t i_layer;         /* -1: outside the layers                                       */
     void (*run)(const qn_exec *x, const struct qn_stage *s, int32_t i_thread, int32_t n_threads);
+    void (*cost)(const qn_exec *x, const struct qn_stage *s, qn_cost *c); /* of the batch at hand; NULL: nothing to speak of */
     bool want_f32, want_a16; /* of a stage that prepares rows: what the next matrices read   */
     union {
         qn_embed_args embed;

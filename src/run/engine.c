@@ -47,6 +47,8 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, qn_err *err)
     QN_TRY(qn_pages_new(&e->memory, e->memory_bytes, "the buffers of a step", err));
     qn_exec_place(&e->exec, &e->plan, e->n_chunk, e->n_ctx, n_threads, e->memory);
     e->exec.k = &e->kernels;
+    if (o && o->profile && !(e->exec.time = qn_new(e->plan.n_stages, sizeof *e->exec.time)))
+        return qn_fail(err, QN_ERR_NOMEM, "no memory for the profile");
     return QN_OK;
 }
 
@@ -68,6 +70,7 @@ void qn_engine_close(qn_engine **engine)
     qn_engine *e = *engine;
     if (!e) return;
     qn_pool_close(&e->pool);
+    free(e->exec.time);
     qn_pages_free(&e->memory, e->memory_bytes);
     qn_kv_layout_close(&e->kv_layout);
     qn_plan_free(&e->plan);
@@ -85,4 +88,38 @@ void qn_engine_get_info(const qn_engine *e, qn_engine_info *out)
         .kv_bytes = qn_kv_layout_bytes(e->kv_layout),
         .scratch_bytes = e->memory_bytes,
     };
+}
+
+int32_t qn_engine_stage_count(const qn_engine *e)
+{
+    return e->exec.time ? (int32_t)e->plan.n_stages : 0;
+}
+
+bool qn_engine_stage_at(const qn_engine *e, int32_t i, qn_stage_info *out)
+{
+    if (i < 0 || i >= qn_engine_stage_count(e)) return false;
+    const qn_stage *s = &e->plan.stage[i];
+    const qn_stage_time *t = &e->exec.time[i];
+    *out = (qn_stage_info){ s->name, s->i_layer, t->n_runs, t->seconds, t->cost.bytes, t->cost.mul_adds };
+    return true;
+}
+
+void qn_engine_stage_reset(qn_engine *e)
+{
+    for (int32_t i = 0; i < qn_engine_stage_count(e); i++) e->exec.time[i] = (qn_stage_time){ 0 };
+}
+
+qn_status qn_cpu_peak(const char *level, double *mul_adds_per_second, qn_err *err)
+{
+    enum { ROUNDS = 20000 }; /* 20 to 500 us: short enough to fall between two interruptions */
+    qn_kernels k;
+    *mul_adds_per_second = 0;
+    QN_TRY(qn_kernels_init(&k, level, false, err));
+    for (double start = qn_now(), began = start, end; began - start < 0.02; began = end) {
+        const int64_t n = k.peak(ROUNDS);
+        end = qn_now();
+        const double rate = (double)n / (end - began);
+        if (rate > *mul_adds_per_second) *mul_adds_per_second = rate;
+    }
+    return QN_OK;
 }

@@ -11,7 +11,7 @@ typedef struct problem {
     int64_t n_rows, n_cols, n_padded;
     int32_t n_tokens;
     size_t row_bytes, panel_bytes, n_panels;
-    guarded rows, panels, x, q, d, s, scratch;
+    guarded rows, panels, x, q, d, s, planes, scratch;
     float *decoded;            /* [n_rows][n_cols] */
 } problem;
 
@@ -74,18 +74,20 @@ static void problem_open(problem *p, const qn_kernels *k, const qn_fmt *fmt, con
     p->q = guard_new((size_t)(n * p->n_padded) * 2);
     p->d = guard_new((size_t)(n * p->n_padded / 32) * 4);
     p->s = guard_new((size_t)(n * p->n_padded / 32) * 4);
+    p->planes = guard_new((size_t)(n * p->n_padded) * 2);
     p->scratch = guard_new(QN_MATMUL_SCRATCH * 4);
     for (int32_t t = 0; t < n; t++) {
         float *x = (float *)p->x.ptr + t * p->n_cols;
         const int64_t block = t * p->n_padded / 32;
         fill_floats(x, p->n_cols, sh->act, rng);
         k->quantize_a16(x, p->n_cols, (int16_t *)p->q.ptr + t * p->n_padded, (float *)p->d.ptr + block, (float *)p->s.ptr + block);
+        if (k->split_a16) k->split_a16((int16_t *)p->q.ptr + t * p->n_padded, p->n_padded / 32, (int8_t *)p->planes.ptr + 64 * block);
     }
 }
 
 static void problem_close(problem *p)
 {
-    guarded *all[] = { &p->rows, &p->panels, &p->x, &p->q, &p->d, &p->s, &p->scratch };
+    guarded *all[] = { &p->rows, &p->panels, &p->x, &p->q, &p->d, &p->s, &p->planes, &p->scratch };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) guard_free(all[i]);
     free(p->decoded);
 }
@@ -106,6 +108,7 @@ static void problem_run(const problem *p, const qn_kernels *k, size_t panel, siz
                  .q = (int16_t *)p->q.ptr + token * p->n_padded,
                  .d = (float *)p->d.ptr + block,
                  .s = (float *)p->s.ptr + block,
+                 .planes = k->split_a16 ? (int8_t *)p->planes.ptr + 64 * block : NULL,
                  .x_stride = p->n_cols,
                  .q_stride = p->n_padded },
         .out = out + token * p->n_rows + row,
@@ -223,7 +226,7 @@ static void test_table_is_full(void **state)
         assert_true(row->isa && row->panel_bytes && row->pack && row->unpack_row && row->run);
     }
     assert_true(k.quantize_a16 && k.rms_norm && k.layer_norm && k.add && k.scale && k.swiglu && k.geglu && k.silu && k.gelu && k.rope);
-    assert_true(k.softmax && k.softcap && k.exp && k.store_k && k.store_v && k.attention && k.argmax);
+    assert_true(k.softmax && k.softcap && k.exp && k.store_k && k.store_v && k.attention && k.argmax && k.peak);
 }
 
 static void test_levels(void **state)
