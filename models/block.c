@@ -25,12 +25,6 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
     };
 }
 
-/* The result of a half goes into the residual stream at once, or waits in T for its post-norm. */
-static qn_mat closing(const qn_weight *w, const qn_vector *bias, bool has_post_norm)
-{
-    return (qn_mat){ .w = w, .bias = bias->w, .out = QN_REG_T, .add_to_x = !has_post_norm };
-}
-
 static void layer(const qn_net *net, qn_plan *p, int32_t i, const qn_norm *before)
 {
     const qn_layer *l = &net->layer[i];
@@ -42,24 +36,19 @@ static void layer(const qn_net *net, qn_plan *p, int32_t i, const qn_norm *befor
         { .w = &l->wk, .bias = l->bk.w, .out = QN_REG_K },
         { .w = &l->wv, .bias = l->bv.w, .out = QN_REG_V },
     };
-    const qn_mat gate_up[] = {
-        { .w = &l->gate, .bias = l->bgate.w, .out = QN_REG_G },
-        { .w = &l->up, .bias = l->bup.w, .out = QN_REG_U },
-    };
-    const qn_mat out = closing(&l->wo, &l->bo, post), down = closing(&l->down, &l->bdown, post);
+    const qn_mat gate_up[] = { { .w = &l->gate, .bias = l->bgate.w, .out = QN_REG_G }, { .w = &l->up, .bias = l->bup.w } };
     p->i_layer = i;
-    if (before->kind != QN_NORM_NONE) qn_plan_add_norm(p, before, &attn_norm, net->n_embd);
-    else qn_plan_norm(p, &attn_norm, net->n_embd);
-    qn_plan_matmul(p, "qkv", qkv, 3);
+    const qn_input x = qn_plan_normed(p, before, &attn_norm, net->n_embd);
+    qn_plan_matmul(p, "qkv", &x, qkv, 3, QN_GLU_NONE);
     qn_plan_store(p, &heads);
+    if (i == net->n_layer - 1) qn_plan_only_outputs(p);
     qn_plan_attend(p, &heads);
-    qn_plan_rows(p, QN_REG_O, l->wo.n_cols);
-    qn_plan_matmul(p, "attn out", &out, 1);
-    if (post) qn_plan_add_norm(p, &attn_post, &ffn_norm, net->n_embd);
-    else qn_plan_norm(p, &ffn_norm, net->n_embd);
-    qn_plan_matmul(p, "gate up", gate_up, 2);
-    qn_plan_glu(p, net->arch->features & QN_F_GELU ? QN_GLU_GELU : QN_GLU_SILU, l->n_ff);
-    qn_plan_matmul(p, "down", &down, 1);
+    const qn_input o = qn_plan_rows(QN_REG_O, l->wo.n_cols);
+    qn_plan_close(p, "attn out", &o, &l->wo, l->bo.w, post);
+    const qn_input y = qn_plan_normed(p, &attn_post, &ffn_norm, net->n_embd);
+    qn_plan_matmul(p, "gate up", &y, gate_up, 2, net->arch->features & QN_F_GELU ? QN_GLU_GELU : QN_GLU_SILU);
+    const qn_input g = qn_plan_rows(QN_REG_G, l->n_ff);
+    qn_plan_close(p, "down", &g, &l->down, l->bdown.w, post);
 }
 
 qn_status qn_net_plan(const qn_net *net, qn_plan *p, qn_err *err)
@@ -78,6 +67,7 @@ qn_status qn_net_plan(const qn_net *net, qn_plan *p, qn_err *err)
         before = rms(net, &net->layer[i].ffn_post_norm);
     }
     const qn_norm out_norm = rms(net, &net->out_norm);
-    qn_plan_head(p, &before, &out_norm, net->n_embd, qn_net_head(net), net->logit_softcap, net->logit_scale);
+    const qn_input x = qn_plan_normed(p, &before, &out_norm, net->n_embd);
+    qn_plan_head(p, &x, qn_net_head(net), net->logit_softcap, net->logit_scale);
     return qn_plan_finish(p, err);
 }

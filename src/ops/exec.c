@@ -18,12 +18,30 @@ static int64_t round16(int64_t n)
     return (n + 15) & ~(int64_t)15;
 }
 
+static int64_t round32(int64_t n)
+{
+    return (n + 31) & ~(int64_t)31;
+}
+
+static void place_rows(placer *p, qn_rows *r, size_t n_rows, const qn_plan *plan)
+{
+    const int64_t stride = round32(plan->row_width);
+    const size_t n_blocks = n_rows * (size_t)(stride / QN_ACT_BLOCK);
+    r->stride = stride;
+    r->x_stride = round32(plan->norm_width);
+    r->x = place(p, n_rows * (size_t)r->x_stride, sizeof *r->x);
+    r->q = place(p, n_rows * (size_t)stride, sizeof *r->q);
+    r->planes = place(p, n_blocks, 2 * QN_ACT_BLOCK);
+    r->d = place(p, n_blocks, sizeof *r->d);
+    r->s = place(p, n_blocks, sizeof *r->s);
+}
+
 static int64_t scratch_floats(const qn_plan *plan)
 {
     const int64_t tile = 2 * (int64_t)QN_ATTN_ROWS * plan->max_head_dim; /* queries and results of an attention tile */
     const int64_t attention = tile + QN_ATTN_SCRATCH;
     const int64_t most = attention > QN_MATMUL_SCRATCH ? attention : QN_MATMUL_SCRATCH;
-    return round16(most > plan->act_width ? most : plan->act_width);
+    return round16(most > plan->row_width ? most : plan->row_width);
 }
 
 static void place_all(qn_exec *x, const qn_plan *plan, int32_t n_chunk, int32_t n_ctx, int32_t n_threads, placer *p)
@@ -33,15 +51,18 @@ static void place_all(qn_exec *x, const qn_plan *plan, int32_t n_chunk, int32_t 
         x->stride[r] = round16(plan->width[r]);
         x->reg[r] = place(p, chunk * (size_t)x->stride[r], sizeof(float));
     }
-    x->act_stride = (plan->act_width + QN_ACT_BLOCK - 1) / QN_ACT_BLOCK * QN_ACT_BLOCK;
-    const size_t n_act_blocks = chunk * (size_t)(x->act_stride / QN_ACT_BLOCK);
-    x->act_q = place(p, chunk * (size_t)x->act_stride, sizeof(int16_t));
-    x->act_planes = place(p, n_act_blocks, 2 * QN_ACT_BLOCK);
-    x->act_d = place(p, n_act_blocks, sizeof(float));
-    x->act_s = place(p, n_act_blocks, sizeof(float));
+    place_rows(p, &x->shared, chunk, plan);
+    x->own = place(p, (size_t)n_threads, sizeof *x->own);
+    for (int32_t i = 0; i < n_threads; i++) {
+        qn_rows own;
+        place_rows(p, &own, QN_OWN_ROWS, plan);
+        if (x->own) x->own[i] = own;
+    }
     for (int32_t i = 0; i < plan->n_ropes; i++) x->angle[i] = place(p, chunk * (size_t)plan->rope[i].n_rot, sizeof(float));
     x->scratch_stride = scratch_floats(plan);
     x->scratch = place(p, (size_t)n_threads * (size_t)x->scratch_stride, sizeof(float));
+    x->tile_stride = 2 * qn_tile_floats(n_chunk);
+    x->tile = place(p, (size_t)n_threads * (size_t)x->tile_stride, sizeof(float));
     x->n_blocks = n_ctx / QN_KV_POSITIONS + 1;
     x->blocks = place(p, (size_t)n_threads * 2 * (size_t)x->n_blocks, sizeof *x->blocks);
     x->plan = plan;
@@ -65,7 +86,6 @@ void qn_exec_place(qn_exec *x, const qn_plan *plan, int32_t n_chunk, int32_t n_c
 
 typedef struct step {
     const qn_exec *x;
-    qn_pool *pool;
     /* Thread 0 looks at the cancel flag before a barrier and all read its answer after it. Two slots by turns: a slot is written again only
      * when every thread has passed the next barrier, so all have read it. */
     bool stop[2];
@@ -90,8 +110,9 @@ static void run_stages(void *arg, int32_t i_thread, int32_t n_threads)
     for (size_t i = 0; i < plan->n_stages; i++) {
         const qn_stage *s = &plan->stage[i];
         s->run(st->x, s, i_thread, n_threads);
+        if (s->joined) continue;
         if (i_thread == 0) st->stop[i & 1] = cancel && atomic_load_explicit(cancel, memory_order_relaxed);
-        qn_pool_barrier(st->pool, i_thread);
+        qn_pool_barrier(st->x->pool, i_thread);
         if (i_thread == 0 && st->x->time) began = note_time(st->x, s, &st->x->time[i], began);
         if (st->stop[i & 1]) return;
     }
@@ -99,7 +120,8 @@ static void run_stages(void *arg, int32_t i_thread, int32_t n_threads)
 
 bool qn_exec_run(qn_exec *x, qn_pool *pool)
 {
-    step st = { .x = x, .pool = pool };
+    step st = { .x = x };
+    x->pool = pool;
     qn_pool_run(pool, run_stages, &st);
     return !st.stop[0] && !st.stop[1];
 }

@@ -5,6 +5,7 @@
 #include "simd/kernels.h"
 #include "src/kv/kv.h"
 #include "src/ops/plan.h"
+#include "src/ops/rows.h"
 
 #include <stdatomic.h>
 
@@ -35,14 +36,15 @@ struct qn_exec {
 
     float *reg[QN_REG_COUNT];       /* [n_chunk][stride]                                     */
     int64_t stride[QN_REG_COUNT];   /* floats, a multiple of 16                              */
-    int16_t *act_q;                 /* [n_chunk][act_stride]: the rows that matrices read    */
-    float *act_d, *act_s;           /* [n_chunk][act_stride / 32]                            */
-    int8_t *act_planes;             /* [n_chunk][act_stride / 32][64]: the same as bytes, where the level reads them */
-    int64_t act_stride;
+    qn_rows shared;                 /* [n_chunk] rows that matrices read, each made by one thread */
+    qn_rows *own;                   /* [n_threads]: [QN_OWN_ROWS] that a thread makes for itself */
     float *angle[QN_MAX_ROPES];     /* [n_chunk][n_rot / 2][cos, sin]                        */
 
-    float *scratch;                 /* [n_threads][scratch_stride]                           */
+    float *scratch;                 /* [n_threads][scratch_stride]: of kernels               */
     int64_t scratch_stride;
+    float *tile;                    /* [n_threads][tile_stride]: results on their way        */
+    int64_t tile_stride;
+    qn_pool *pool;                  /* of the run                                            */
     qn_stage_time *time;            /* [n_stages], or NULL: not measured                     */
     const uint16_t **blocks;        /* [n_threads][2][n_blocks]: K and V of a head           */
     int32_t n_blocks;
@@ -56,19 +58,35 @@ size_t qn_exec_bytes(const qn_plan *plan, int32_t n_chunk, int32_t n_ctx, int32_
 /** Point the buffers into `memory` (64-byte aligned, qn_exec_bytes long). */
 void qn_exec_place(qn_exec *x, const qn_plan *plan, int32_t n_chunk, int32_t n_ctx, int32_t n_threads, void *memory);
 
+/** Floats of a thread's tile of results. */
+int64_t qn_tile_floats(int32_t n_chunk);
+
 /** Run every stage on the pool. @return false when the batch was cancelled on the way */
 bool qn_exec_run(qn_exec *x, qn_pool *pool);
 
 /* ---- the stages' functions ---- */
 
 typedef void qn_stage_fn(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads);
-qn_stage_fn qn_op_embed, qn_op_angles, qn_op_prepare, qn_op_glu, qn_op_matmul, qn_op_store, qn_op_attend;
+qn_stage_fn qn_op_embed, qn_op_angles, qn_op_matmul, qn_op_store, qn_op_outputs, qn_op_attend;
+/** Radians a position of every pair, all scalings in. @param freq [n_rot/2] */
+void qn_rope_frequencies(const qn_rope *r, double *freq);
 
 /* what they must read and multiply */
 void qn_cost_matmul(const qn_exec *x, const qn_stage *s, qn_cost *c);
 void qn_cost_attend(const qn_exec *x, const qn_stage *s, qn_cost *c);
 
-/** Where the rows of a stage's matrices come from: tokens of the batch, or the outputs alone. */
+/** Rows of a stage: the tokens of the batch, or the outputs alone. */
+static inline int32_t qn_exec_n_rows(const qn_exec *x, const qn_stage *s)
+{
+    return s->only_outputs ? x->batch->n_outputs : x->batch->n;
+}
+
+/** The token of row i. */
+static inline int32_t qn_exec_token(const qn_exec *x, const qn_stage *s, int32_t i)
+{
+    return s->only_outputs ? x->batch->output[i] : i;
+}
+
 static inline float *qn_exec_row(const qn_exec *x, qn_reg r, int32_t i)
 {
     return x->reg[r] + (int64_t)i * x->stride[r];

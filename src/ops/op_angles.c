@@ -18,32 +18,36 @@ static double yarn_ramp(const qn_rope *r, int32_t i)
     return 1 - fmin(1, fmax(0, y));
 }
 
-/* In double: the angle of a late position has lost its fraction in float32. */
-static void angles_of(const qn_rope *r, int32_t position, float *out)
+void qn_rope_frequencies(const qn_rope *r, double *freq)
 {
-    double magnitude = 1;
-    if (r->ext_factor != 0) magnitude = r->attn_factor * (1 + 0.1 * log(1 / r->freq_scale));
-    else if (r->attn_factor != 0) magnitude = r->attn_factor;
     for (int32_t i = 0; i < r->n_rot / 2; i++) {
-        double freq = pow(r->base, -2.0 * i / r->n_rot);
-        if (r->factors) freq /= (double)r->factors[i];
-        double theta = position * freq * r->freq_scale;
-        if (r->ext_factor != 0) {
-            const double mix = yarn_ramp(r, i) * r->ext_factor;
-            theta = theta * (1 - mix) + position * freq * mix;
-        }
-        out[2 * i] = (float)(cos(theta) * magnitude);
-        out[2 * i + 1] = (float)(sin(theta) * magnitude);
+        freq[i] = pow(r->base, -2.0 * i / r->n_rot);
+        if (r->factors) freq[i] /= (double)r->factors[i];
+        const double mix = r->ext_factor != 0 ? yarn_ramp(r, i) * r->ext_factor : 0;
+        freq[i] *= r->freq_scale * (1 - mix) + mix;
     }
 }
 
+static double magnitude(const qn_rope *r)
+{
+    if (r->ext_factor != 0) return r->attn_factor * (1 + 0.1 * log(1 / r->freq_scale));
+    return r->attn_factor != 0 ? r->attn_factor : 1;
+}
+
+/* In double: the angle of a late position has lost its fraction in float32. One pair of one token is a task. */
 void qn_op_angles(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
 {
     (void)s;
-    int64_t begin, end;
-    qn_split(x->batch->n, i_thread, n_threads, &begin, &end);
     for (int32_t i = 0; i < x->plan->n_ropes; i++) {
         const qn_rope *r = &x->plan->rope[i];
-        for (int64_t t = begin; t < end; t++) angles_of(r, x->batch->position[t], x->angle[i] + t * r->n_rot);
+        const int32_t n_pairs = r->n_rot / 2;
+        const double m = magnitude(r);
+        int64_t begin, end;
+        qn_split((int64_t)x->batch->n * n_pairs, i_thread, n_threads, &begin, &end);
+        for (int64_t p = begin; p < end; p++) {
+            const double theta = x->batch->position[p / n_pairs] * x->plan->freq[i][p % n_pairs];
+            x->angle[i][2 * p] = (float)(cos(theta) * m);
+            x->angle[i][2 * p + 1] = (float)(sin(theta) * m);
+        }
     }
 }

@@ -36,9 +36,10 @@ void qn_op_store(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t 
     }
 }
 
-/* A tile: query heads [head, head + n_heads) of one KV head, for tokens [t, t + n_tokens) of one timeline. */
+/* A tile: query heads [head, head + n_heads) of one KV head, for rows [i, i + n_rows) of one timeline. */
 typedef struct tile {
-    int32_t t, n_tokens;
+    const qn_stage *stage;
+    int32_t i, n_rows;
     int32_t head_kv, head, n_heads;
 } tile;
 
@@ -47,21 +48,22 @@ static int32_t first_seen(const qn_heads *h, int32_t position)
     return h->window && position >= h->window ? position - h->window + 1 : 0;
 }
 
-static void attend(const qn_exec *x, const qn_heads *h, const tile *w, int32_t i_thread)
+static void attend(const qn_exec *x, const tile *w, int32_t i_thread)
 {
+    const qn_heads *h = &w->stage->u.heads;
     const qn_batch *b = x->batch;
-    const qn_kv *kv = b->kv[w->t];
+    const qn_kv *kv = b->kv[qn_exec_token(x, w->stage, w->i)];
     const uint16_t **k = x->blocks + (int64_t)i_thread * 2 * x->n_blocks, **v = k + x->n_blocks;
     int32_t first[QN_ATTN_ROWS], last[QN_ATTN_ROWS];
     float sink[QN_ATTN_ROWS];
     float *q = qn_exec_scratch(x, i_thread), *out = q + (int64_t)QN_ATTN_ROWS * h->head_dim;
-    const int32_t n_q = w->n_tokens * w->n_heads;
-    for (int32_t i = 0; i < w->n_tokens; i++) {
-        const int32_t p = b->position[w->t + i], from = first_seen(h, p);
-        memcpy(q + (int64_t)i * w->n_heads * h->head_dim, qn_exec_row(x, QN_REG_Q, w->t + i) + (int64_t)w->head * h->head_dim,
+    const int32_t n_q = w->n_rows * w->n_heads;
+    for (int32_t i = 0; i < w->n_rows; i++) {
+        const int32_t p = b->position[qn_exec_token(x, w->stage, w->i + i)];
+        memcpy(q + (int64_t)i * w->n_heads * h->head_dim, qn_exec_row(x, QN_REG_Q, w->i + i) + (int64_t)w->head * h->head_dim,
                sizeof *q * (size_t)w->n_heads * (size_t)h->head_dim);
         for (int32_t j = 0; j < w->n_heads; j++) {
-            first[i * w->n_heads + j] = from;
+            first[i * w->n_heads + j] = first_seen(h, p);
             last[i * w->n_heads + j] = p;
             sink[i * w->n_heads + j] = h->sinks ? h->sinks[w->head + j] : 0;
         }
@@ -76,16 +78,18 @@ static void attend(const qn_exec *x, const qn_heads *h, const tile *w, int32_t i
         .scratch = out + (int64_t)QN_ATTN_ROWS * h->head_dim_v,
     };
     x->k->attention(&args);
-    for (int32_t i = 0; i < w->n_tokens; i++)
-        memcpy(qn_exec_row(x, QN_REG_O, w->t + i) + (int64_t)w->head * h->head_dim_v, out + (int64_t)i * w->n_heads * h->head_dim_v,
+    for (int32_t i = 0; i < w->n_rows; i++)
+        memcpy(qn_exec_row(x, QN_REG_O, w->i + i) + (int64_t)w->head * h->head_dim_v, out + (int64_t)i * w->n_heads * h->head_dim_v,
                sizeof *out * (size_t)w->n_heads * (size_t)h->head_dim_v);
 }
 
-/* Tokens from t on that belong to one timeline, at most `most`. */
-static int32_t run_length(const qn_batch *b, int32_t t, int32_t most)
+/* Rows from i on that belong to one timeline, at most `most`. */
+static int32_t run_length(const qn_exec *x, const qn_stage *s, int32_t i, int32_t most)
 {
+    const qn_batch *b = x->batch;
+    const qn_kv *kv = b->kv[qn_exec_token(x, s, i)];
     int32_t n = 1;
-    while (n < most && t + n < b->n && b->kv[t + n] == b->kv[t]) n++;
+    while (n < most && i + n < qn_exec_n_rows(x, s) && b->kv[qn_exec_token(x, s, i + n)] == kv) n++;
     return n;
 }
 
@@ -94,21 +98,21 @@ static int32_t run_length(const qn_batch *b, int32_t t, int32_t most)
 void qn_op_attend(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
 {
     const qn_heads *h = &s->u.heads;
-    const int32_t group = h->n_head / h->n_head_kv;
-    const bool cut = x->batch->n == 1 && h->n_head_kv % n_threads != 0;
+    const int32_t group = h->n_head / h->n_head_kv, n = qn_exec_n_rows(x, s);
+    const bool cut = n == 1 && h->n_head_kv % n_threads != 0;
     const int32_t n_heads = cut ? 1 : group < QN_ATTN_ROWS ? group : QN_ATTN_ROWS;
     const int32_t most = QN_ATTN_ROWS / n_heads;
     int64_t i_tile = 0;
-    for (int32_t t = 0; t < x->batch->n;) {
-        const int32_t n_tokens = run_length(x->batch, t, most);
+    for (int32_t i = 0; i < n;) {
+        const int32_t n_rows = run_length(x, s, i, most);
         for (int32_t head_kv = 0; head_kv < h->n_head_kv; head_kv++) {
             for (int32_t j = 0; j < group; j += n_heads) {
                 if (i_tile++ % n_threads != i_thread) continue;
-                const tile w = { t, n_tokens, head_kv, head_kv * group + j, group - j < n_heads ? group - j : n_heads };
-                attend(x, h, &w, i_thread);
+                const tile w = { s, i, n_rows, head_kv, head_kv * group + j, group - j < n_heads ? group - j : n_heads };
+                attend(x, &w, i_thread);
             }
         }
-        t += n_tokens;
+        i += n_rows;
     }
 }
 
@@ -116,12 +120,15 @@ void qn_op_attend(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t
 void qn_cost_attend(const qn_exec *x, const qn_stage *s, qn_cost *c)
 {
     const qn_heads *h = &s->u.heads;
-    const qn_batch *b = x->batch;
     const double dims = h->head_dim + h->head_dim_v;
-    for (int32_t t = 0, n; t < b->n; t += n) {
-        n = run_length(b, t, b->n);
-        const int32_t first = first_seen(h, b->position[t]);
-        c->bytes += dims * (double)sizeof(uint16_t) * h->n_head_kv * (b->position[t + n - 1] - first + 1);
-        for (int32_t i = t; i < t + n; i++) c->mul_adds += dims * h->n_head * (b->position[i] - first_seen(h, b->position[i]) + 1);
+    const int32_t n_all = qn_exec_n_rows(x, s);
+    for (int32_t i = 0, n; i < n_all; i += n) {
+        n = run_length(x, s, i, n_all);
+        for (int32_t j = i, seen = -1; j < i + n; j++) {
+            const int32_t p = x->batch->position[qn_exec_token(x, s, j)], first = first_seen(h, p), n_seen = p - first + 1;
+            c->mul_adds += dims * h->n_head * n_seen;
+            c->bytes += dims * (double)sizeof(uint16_t) * h->n_head_kv * (p - (seen >= first ? seen : first - 1));
+            seen = p;
+        }
     }
 }

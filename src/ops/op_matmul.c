@@ -1,74 +1,142 @@
 #include "src/ops/exec.h"
 
-/* What follows a product in the rows that this thread has just written: bias, residual, the head's scale and cap. */
-static void finish(const qn_exec *x, const qn_matmul_stage_args *a, const qn_mat *m, float *out, int64_t out_stride, int64_t row,
-                   int64_t n_rows, int32_t n_tokens)
+#include <string.h>
+
+/* Results go through a tile that stays in the second-level cache, and what follows the product (bias, activation, residual) is
+ * done there. A tile is 16 to 1024 rows of the output for all tokens. */
+enum { TILE_FLOATS = 32 * 1024, TILE_MAX_ROWS = 1024 };
+
+int64_t qn_tile_floats(int32_t n_chunk)
 {
-    for (int32_t t = 0; t < n_tokens; t++) {
-        float *o = out + (int64_t)t * out_stride;
-        if (m->bias) x->k->add(o, m->bias + row, n_rows, o);
-        if (m->add_to_x) {
-            float *residual = qn_exec_row(x, QN_REG_X, t) + row;
-            x->k->add(residual, o, n_rows, residual);
-        }
-        if (a->logit_scale != 1) x->k->scale(o, a->logit_scale, n_rows, o);
-        if (a->softcap > 0) x->k->softcap(o, a->softcap, n_rows, o);
-    }
+    const int64_t least = (int64_t)QN_PANEL * n_chunk;
+    return least > TILE_FLOATS ? least : TILE_FLOATS;
 }
 
-/* Panels [begin, end) of one matrix, for all rows of activations. */
-static void run_mat(const qn_exec *x, const qn_matmul_stage_args *a, const qn_mat *m, int64_t begin, int64_t end, int32_t i_thread)
+static int64_t tile_panels(int32_t n_tokens)
+{
+    const int64_t n = TILE_FLOATS / n_tokens / QN_PANEL, most = TILE_MAX_ROWS / QN_PANEL;
+    return n < 1 ? 1 : n > most ? most : n;
+}
+
+/* The work of one thread in one stage. */
+typedef struct work {
+    const qn_exec *x;
+    const qn_matmul_stage_args *a;
+    qn_act act;
+    int32_t n_tokens;
+    float *scratch;
+    float *tile[2]; /* [n_tokens][rows of the tile] */
+} work;
+
+static int64_t row_end(const qn_weight *w, int64_t panel_end)
+{
+    return panel_end * QN_PANEL < w->n_rows ? panel_end * QN_PANEL : w->n_rows;
+}
+
+/* Panels [begin, end) of a matrix times all rows, and the bias. @return rows */
+static int64_t multiply(const work *k, const qn_mat *m, int64_t begin, int64_t end, float *out, int64_t out_stride)
 {
     const qn_weight *w = m->w;
-    const int64_t row = begin * QN_PANEL, row_end = end * QN_PANEL < w->n_rows ? end * QN_PANEL : w->n_rows;
-    const int32_t n_tokens = a->to_logits ? x->batch->n_outputs : x->batch->n;
-    const int64_t out_stride = a->to_logits ? w->n_rows : x->stride[m->out];
     const qn_matmul_args args = {
         .w = w->panels + (size_t)begin * w->panel_bytes,
         .panel_bytes = w->panel_bytes,
         .n_panels = end - begin,
-        .n_rows = row_end - row,
+        .n_rows = row_end(w, end) - begin * QN_PANEL,
         .n_cols = w->n_cols,
-        .n_tokens = n_tokens,
-        .act = { .x = x->reg[QN_REG_N],
-                 .q = x->act_q,
-                 .d = x->act_d,
-                 .s = x->act_s,
-                 .planes = x->k->split_a16 ? x->act_planes : NULL,
-                 .x_stride = x->stride[QN_REG_N],
-                 .q_stride = x->act_stride },
-        .out = (a->to_logits ? x->batch->logits : x->reg[m->out]) + row,
+        .n_tokens = k->n_tokens,
+        .act = k->act,
+        .out = out,
         .out_stride = out_stride,
         .fmt = w->fmt,
-        .scratch = qn_exec_scratch(x, i_thread),
+        .scratch = k->scratch,
     };
-    x->k->matmul[w->fmt->id].run(&args);
-    finish(x, a, m, args.out, out_stride, row, args.n_rows, n_tokens);
+    k->x->k->matmul[w->fmt->id].run(&args);
+    if (m->bias)
+        for (int32_t t = 0; t < k->n_tokens; t++)
+            k->x->k->add(out + t * out_stride, m->bias + begin * QN_PANEL, args.n_rows, out + t * out_stride);
+    return args.n_rows;
+}
+
+static void gate_tile(const work *k, int64_t begin, int64_t end)
+{
+    const qn_matmul_stage_args *a = k->a;
+    const int64_t stride = (end - begin) * QN_PANEL, n = multiply(k, &a->mat[0], begin, end, k->tile[0], stride);
+    (void)multiply(k, &a->mat[1], begin, end, k->tile[1], stride);
+    for (int32_t t = 0; t < k->n_tokens; t++)
+        (a->glu == QN_GLU_SILU ? k->x->k->swiglu : k->x->k->geglu)(k->tile[0] + t * stride, k->tile[1] + t * stride, n,
+                                                                   qn_exec_row(k->x, a->mat[0].out, t) + begin * QN_PANEL);
+}
+
+static void logits_tile(const work *k, int64_t begin, int64_t end)
+{
+    const qn_matmul_stage_args *a = k->a;
+    const int64_t stride = a->mat[0].w->n_rows;
+    float *out = k->x->batch->logits + begin * QN_PANEL;
+    const int64_t n = multiply(k, &a->mat[0], begin, end, out, stride);
+    for (int32_t t = 0; t < k->n_tokens; t++, out += stride) {
+        if (a->logit_scale != 1) k->x->k->scale(out, a->logit_scale, n, out);
+        if (a->softcap > 0) k->x->k->softcap(out, a->softcap, n, out);
+    }
+}
+
+static void plain_tile(const work *k, const qn_mat *m, int64_t begin, int64_t end)
+{
+    float *out = k->x->reg[m->out] + begin * QN_PANEL;
+    if (!m->adds) {
+        (void)multiply(k, m, begin, end, out, k->x->stride[m->out]);
+        return;
+    }
+    const int64_t stride = (end - begin) * QN_PANEL, n = multiply(k, m, begin, end, k->tile[0], stride);
+    for (int32_t t = 0; t < k->n_tokens; t++, out += k->x->stride[m->out]) k->x->k->add(out, k->tile[0] + t * stride, n, out);
+}
+
+/* Panels [begin, end) of matrix m, tile by tile. */
+static void run_tiles(const work *k, const qn_mat *m, int64_t begin, int64_t end)
+{
+    const int64_t step = tile_panels(k->n_tokens);
+    for (int64_t p = begin; p < end; p += step) {
+        const int64_t stop = p + step < end ? p + step : end;
+        if (k->a->to_logits)
+            logits_tile(k, p, stop);
+        else if (k->a->glu)
+            gate_tile(k, p, stop);
+        else
+            plain_tile(k, m, p, stop);
+    }
+}
+
+/* All matrices of the stage as one run of panels, cut evenly: a thread gets a contiguous part of the weights. Gate and up are cut
+ * alike, so that a thread has both rows of a pair. */
+void qn_op_matmul(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
+{
+    const qn_matmul_stage_args *a = &s->u.matmul;
+    float *tile = x->tile + i_thread * x->tile_stride;
+    work k = { .x = x,
+               .a = a,
+               .n_tokens = qn_exec_n_rows(x, s),
+               .scratch = qn_exec_scratch(x, i_thread),
+               .tile = { tile, tile + x->tile_stride / 2 } };
+    if (k.n_tokens == 0) return;
+    k.act = qn_rows_make(x, s, &a->in, i_thread, n_threads);
+    const int32_t n_mats = a->glu ? 1 : a->n_mats;
+    int64_t n_panels = 0, begin, end;
+    for (int32_t i = 0; i < n_mats; i++) n_panels += a->mat[i].w->n_panels;
+    qn_split(n_panels, i_thread, n_threads, &begin, &end);
+    int64_t base = 0;
+    for (int32_t i = 0; i < n_mats; i++) {
+        const int64_t n = a->mat[i].w->n_panels;
+        const int64_t lo = begin > base ? begin - base : 0, hi = end - base < n ? end - base : n;
+        if (lo < hi) run_tiles(&k, &a->mat[i], lo, hi);
+        base += n;
+    }
 }
 
 void qn_cost_matmul(const qn_exec *x, const qn_stage *s, qn_cost *c)
 {
     const qn_matmul_stage_args *a = &s->u.matmul;
-    const int32_t n_tokens = a->to_logits ? x->batch->n_outputs : x->batch->n;
+    const int32_t n_tokens = qn_exec_n_rows(x, s);
     for (int32_t i = 0; i < a->n_mats && n_tokens; i++) {
         c->bytes += (double)a->mat[i].w->n_bytes;
         c->mul_adds += (double)a->mat[i].w->n_rows * (double)a->mat[i].w->n_cols * n_tokens;
-    }
-}
-
-/* All matrices of the stage as one run of panels, cut evenly: a thread gets a contiguous part of the weights. */
-void qn_op_matmul(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
-{
-    const qn_matmul_stage_args *a = &s->u.matmul;
-    if (a->to_logits && x->batch->n_outputs == 0) return;
-    int64_t n_panels = 0, begin, end;
-    for (int32_t i = 0; i < a->n_mats; i++) n_panels += a->mat[i].w->n_panels;
-    qn_split(n_panels, i_thread, n_threads, &begin, &end);
-    int64_t base = 0;
-    for (int32_t i = 0; i < a->n_mats; i++) {
-        const int64_t n = a->mat[i].w->n_panels;
-        const int64_t lo = begin > base ? begin - base : 0, hi = end - base < n ? end - base : n;
-        if (lo < hi) run_mat(x, a, &a->mat[i], lo, hi, i_thread);
-        base += n;
     }
 }

@@ -1,8 +1,11 @@
 /**
- * A model's forward pass as data: a static list of stages over named buffers, built once when an engine opens.
+ * A model's forward pass as data: a static list of fused stages over named buffers, built once when an engine opens.
  *
  * A stage is one function that every thread of the pool runs on its own part; a barrier stands between two stages. Models (models/)
  * append stages with the qn_plan_* builders; src/run executes them. Split by rows of the output or by tokens, never along a sum.
+ *
+ * A layer is six stages: norm + QKV | rotate + store | attention | output + residual | norm + gate, up + activation | down + residual.
+ * In the last layer, what follows the store is done for the tokens whose logits are asked for alone.
  */
 #ifndef QN_OPS_PLAN_H
 #define QN_OPS_PLAN_H
@@ -12,16 +15,17 @@
 /** Buffers of a step, [n_tokens][width] float32. */
 typedef enum qn_reg {
     QN_REG_X = 0,   /* residual stream                                                       */
-    QN_REG_N,       /* normed rows: input of the next matrices                               */
+    QN_REG_Y,       /* the same where a post-norm has just moved it: written while others still read X, and the other way round */
     QN_REG_Q, QN_REG_K, QN_REG_V,
     QN_REG_O,       /* attention's result                                                    */
-    QN_REG_T,       /* a matrix's result on its way into the residual stream                 */
-    QN_REG_G, QN_REG_U, /* gate and up                                                       */
+    QN_REG_T,       /* a matrix's result on its way to a post-norm                           */
+    QN_REG_G,       /* act(gate) * up                                                        */
     QN_REG_COUNT,
 } qn_reg;
 
 typedef enum qn_norm_kind { QN_NORM_NONE = 0, QN_NORM_RMS, QN_NORM_LAYER } qn_norm_kind;
-typedef enum qn_glu_kind { QN_GLU_SILU = 0, QN_GLU_GELU } qn_glu_kind;
+/** Gated units (Shazeer 2020). */
+typedef enum qn_glu_kind { QN_GLU_NONE = 0, QN_GLU_SILU, QN_GLU_GELU } qn_glu_kind;
 
 typedef struct qn_norm {
     qn_norm_kind kind;
@@ -52,31 +56,33 @@ typedef struct qn_embed_args {
     float scale;
 } qn_embed_args;
 
-/** x += post(t) (where post.kind), then act = pre(x). Reads `from`; with `post` none, x is left alone. */
-typedef struct qn_prepare_args {
-    qn_reg from;             /* what is normed, and what `post` adds                         */
+/** The rows that matrices read: pre(from), or with a post-norm pre(to), where first to = x + post(from). */
+typedef struct qn_input {
+    qn_reg from;
     qn_norm post;            /* NONE: nothing is added                                       */
-    qn_norm pre;             /* NONE: the rows of `from` as they are                         */
+    qn_reg x, to;            /* with `post`: the residual stream before and after            */
+    qn_norm pre;             /* NONE: the rows as they are                                   */
     int64_t width;
-    bool only_outputs;       /* only the rows whose logits are asked for, moved together     */
-} qn_prepare_args;
+    bool want_f32, want_a16; /* what the matrices read                                       */
+} qn_input;
 
-typedef struct qn_glu_args {
-    qn_glu_kind kind;
-    int64_t width;
-} qn_glu_args;
+typedef struct qn_outputs_args {
+    qn_reg x;                /* where the residual stream is                                 */
+} qn_outputs_args;
 
 typedef struct qn_mat {
     const qn_weight *w;
     const float *bias;       /* [n_rows] or NULL                                             */
     qn_reg out;
-    bool add_to_x;           /* the result is added to the residual stream                   */
+    bool adds;               /* the result is added to what `out` holds                      */
 } qn_mat;
 enum { QN_MAX_MATS = 4 };
 
 typedef struct qn_matmul_stage_args {
-    qn_mat mat[QN_MAX_MATS]; /* all read the prepared rows                                   */
+    qn_input in;
+    qn_mat mat[QN_MAX_MATS]; /* all read the same rows                                       */
     int32_t n_mats;
+    qn_glu_kind glu;         /* not NONE: act(mat[0]) * mat[1] is the result, into mat[0].out */
     bool to_logits;
     float softcap;           /* logits only; 0: none                                         */
     float logit_scale;       /* 1: none                                                      */
@@ -104,11 +110,11 @@ typedef struct qn_stage {
     int32_t i_layer;         /* -1: outside the layers                                       */
     void (*run)(const qn_exec *x, const struct qn_stage *s, int32_t i_thread, int32_t n_threads);
     void (*cost)(const qn_exec *x, const struct qn_stage *s, qn_cost *c); /* of the batch at hand; NULL: nothing to speak of */
-    bool want_f32, want_a16; /* of a stage that prepares rows: what the next matrices read   */
+    bool only_outputs;       /* rows are the tokens whose logits are asked for               */
+    bool joined;             /* no barrier behind it: the next stage reads nothing of it     */
     union {
         qn_embed_args embed;
-        qn_prepare_args prepare;
-        qn_glu_args glu;
+        qn_outputs_args outputs;
         qn_matmul_stage_args matmul;
         qn_heads heads;
     } u;
@@ -117,13 +123,17 @@ typedef struct qn_stage {
 struct qn_plan {
     qn_stage *stage;
     size_t n_stages, cap_stages;
-    size_t i_preparer;       /* stage that prepares the rows of the next matrices            */
     int64_t width[QN_REG_COUNT];
-    int64_t act_width;       /* widest row that matrices read                                */
+    int64_t row_width;       /* widest row that matrices read                                */
+    int64_t norm_width;      /* widest of those that a norm makes                            */
     int32_t max_head_dim;
     qn_rope rope[QN_MAX_ROPES];
+    double *freq[QN_MAX_ROPES]; /* [n_rot/2] radians a position                              */
     int32_t n_ropes;
-    int32_t i_layer;         /* that stages are being added for                              */
+    /* of the stages that are being added */
+    int32_t i_layer;
+    bool only_outputs;
+    qn_reg x;                /* where the residual stream is                                 */
     bool failed;             /* memory ran short; qn_plan_finish reports it                  */
 };
 
@@ -131,21 +141,20 @@ struct qn_plan {
 
 void qn_plan_embed(qn_plan *p, const qn_weight *table, float scale);
 void qn_plan_rope(qn_plan *p, const qn_rope *ropes, int32_t n_ropes);
-/** act = pre(x): the rows that the matrices after it read, in the forms that they want. */
-void qn_plan_norm(qn_plan *p, const qn_norm *pre, int64_t width);
-/** x += post(t), then act = pre(x). */
-void qn_plan_add_norm(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t width);
-/** act = rows of `from` as they are. */
-void qn_plan_rows(qn_plan *p, qn_reg from, int64_t width);
-/** act = glu(g, u). */
-void qn_plan_glu(qn_plan *p, qn_glu_kind kind, int64_t width);
-void qn_plan_matmul(qn_plan *p, const char *name, const qn_mat *mats, int32_t n_mats);
+/** Rows for qn_plan_matmul: pre(x), where first x += post(t). Either norm may be NONE. The residual stream moves with a post-norm. */
+qn_input qn_plan_normed(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t width);
+/** Rows of `from` as they are. */
+qn_input qn_plan_rows(qn_reg from, int64_t width);
+/** @param glu  not NONE: two matrices of one shape, gate and up */
+void qn_plan_matmul(qn_plan *p, const char *name, const qn_input *in, const qn_mat *mats, int32_t n_mats, qn_glu_kind glu);
+/** A matrix whose result goes into the residual stream, at once or, where a post-norm follows, by way of T. */
+void qn_plan_close(qn_plan *p, const char *name, const qn_input *in, const qn_weight *w, const float *bias, bool has_post_norm);
 /** Norm and rotate q and k, write k and v to the cache. */
 void qn_plan_store(qn_plan *p, const qn_heads *h);
+/** From here on only tokens whose logits are asked for: their x and q move to the front. After the last layer's store. */
+void qn_plan_only_outputs(qn_plan *p);
 void qn_plan_attend(qn_plan *p, const qn_heads *h);
-/** The same as qn_plan_norm over the rows whose logits are asked for, and the product that gives them. `post` as in add_norm. */
-void qn_plan_head(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t width, const qn_weight *head, float softcap,
-                  float logit_scale);
+void qn_plan_head(qn_plan *p, const qn_input *in, const qn_weight *head, float softcap, float logit_scale);
 
 qn_status qn_plan_finish(const qn_plan *p, qn_err *err);
 void qn_plan_free(qn_plan *p);

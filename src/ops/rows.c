@@ -1,0 +1,70 @@
+#include "src/ops/rows.h"
+
+#include "src/ops/exec.h"
+
+static void norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_t width, float *out)
+{
+    if (n->kind == QN_NORM_RMS)
+        x->k->rms_norm(in, n->w, width, n->eps, out);
+    else if (n->kind == QN_NORM_LAYER)
+        x->k->layer_norm(in, n->w, n->b, width, n->eps, out);
+}
+
+static void quantize_row(const qn_exec *x, const float *row, int64_t width, const qn_rows *to, int64_t i)
+{
+    const int64_t at = i * to->stride, block = at / QN_ACT_BLOCK;
+    x->k->quantize_a16(row, width, to->q + at, to->d + block, to->s + block);
+    if (x->k->split_a16) x->k->split_a16(to->q + at, (width + QN_ACT_BLOCK - 1) / QN_ACT_BLOCK, to->planes + 2 * at);
+}
+
+/* Columns [begin, end) of the residual stream move on. Every thread may have made the whole row; each keeps its own part of it.
+ */
+static void keep_residual(const qn_exec *x, const qn_input *in, int32_t i, const float *row, int64_t begin, int64_t end)
+{
+    float *to = qn_exec_row(x, in->to, i);
+    for (int64_t c = begin; c < end; c++) to[c] = row[c];
+}
+
+/* Row i, into the i-th of `to`; of a residual stream that moves, columns [begin, end) are kept. */
+static void make_row(const qn_exec *x, const qn_input *in, int32_t i, const qn_rows *to, int64_t begin, int64_t end)
+{
+    const float *row = qn_exec_row(x, in->from, i);
+    float *out = to->x + i * to->x_stride;
+    if (in->post.kind != QN_NORM_NONE) {
+        norm_row(x, &in->post, row, in->width, out);
+        x->k->add(qn_exec_row(x, in->x, i), out, in->width, out);
+        keep_residual(x, in, i, out, begin, end);
+        row = out;
+    }
+    if (in->pre.kind != QN_NORM_NONE) {
+        norm_row(x, &in->pre, row, in->width, out);
+        row = out;
+    }
+    if (in->want_a16) quantize_row(x, row, in->width, to, i);
+}
+
+qn_act qn_rows_make(const qn_exec *x, const qn_stage *s, const qn_input *in, int32_t i_thread, int32_t n_threads)
+{
+    const int32_t n = qn_exec_n_rows(x, s);
+    const bool own = n <= QN_OWN_ROWS;
+    const qn_rows *to = own ? &x->own[i_thread] : &x->shared;
+    int64_t begin, end;
+    if (own) {
+        qn_split(in->width, i_thread, n_threads, &begin, &end);
+        for (int32_t i = 0; i < n; i++) make_row(x, in, i, to, begin, end);
+    } else {
+        qn_split(n, i_thread, n_threads, &begin, &end);
+        for (int64_t i = begin; i < end; i++) make_row(x, in, (int32_t)i, to, 0, in->width);
+        qn_pool_barrier(x->pool, i_thread);
+    }
+    const bool as_is = in->post.kind == QN_NORM_NONE && in->pre.kind == QN_NORM_NONE;
+    return (qn_act){
+        .x = as_is ? x->reg[in->from] : to->x,
+        .q = to->q,
+        .d = to->d,
+        .s = to->s,
+        .planes = x->k->split_a16 ? to->planes : NULL,
+        .x_stride = as_is ? x->stride[in->from] : to->x_stride,
+        .q_stride = to->stride,
+    };
+}

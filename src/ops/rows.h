@@ -1,0 +1,28 @@
+/* The rows that matrices read, in the forms that they want. */
+#ifndef QN_OPS_ROWS_H
+#define QN_OPS_ROWS_H
+
+#include "src/ops/plan.h"
+
+/** Buffers of normed rows: float32, A16 and its bytes (simd/kernels.h). */
+typedef struct qn_rows {
+    float *x;                 /* [n][x_stride]                                                */
+    int16_t *q;               /* [n][stride]                                                  */
+    int8_t *planes;           /* [n][stride / 32][64], where the level reads them             */
+    float *d, *s;             /* [n][stride / 32]                                             */
+    int64_t x_stride, stride; /* multiples of 32                                             */
+} qn_rows;
+
+/** Up to so many rows every thread makes all of them for itself: norming 2048 floats takes less time than a barrier. */
+enum { QN_OWN_ROWS = 4 };
+
+struct qn_act;
+
+/**
+ * Make the rows of a stage. Called by every thread; when it returns, all rows are there (a barrier stands inside where threads
+ * make them for each other).
+ * @return what kernels read; valid until the thread's next call
+ */
+struct qn_act qn_rows_make(const qn_exec *x, const qn_stage *s, const qn_input *in, int32_t i_thread, int32_t n_threads);
+
+#endif
