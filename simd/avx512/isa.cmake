@@ -1,0 +1,4 @@
+set(ISA_PROCESSOR "x86_64|AMD64")
+set(ISA_FLAGS -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd)
+set(ISA_NEEDS AVX2 FMA F16C AVX512)
+set(ISA_RANK 40)

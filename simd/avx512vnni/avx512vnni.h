@@ -1,0 +1,24 @@
+/* AVX512_VNNI: the kernels of simd/avx512 with vpdpwssd. */
+#ifndef QN_SIMD_AVX512VNNI_H
+#define QN_SIMD_AVX512VNNI_H
+
+#include "simd/avx512/matmul_a16_avx512.h"
+
+/* Written out because gcc 12 does not take the broadcast into the instruction's operand. */
+QN_INLINE __m512i qn_dot_avx512vnni(__m512i acc, __m512i w, const qn_pair *q)
+{
+    __asm__("vpdpwssd %2%{1to16%}, %1, %0" : "+v"(acc) : "v"(w), "m"(*q));
+    return acc;
+}
+
+/* `run` of a row of the table. */
+void qn_matmul_q4_0_avx512vnni(const qn_matmul_args *a);
+void qn_matmul_q4_1_avx512vnni(const qn_matmul_args *a);
+void qn_matmul_q5_0_avx512vnni(const qn_matmul_args *a);
+void qn_matmul_q5_1_avx512vnni(const qn_matmul_args *a);
+void qn_matmul_q8_0_avx512vnni(const qn_matmul_args *a);
+void qn_matmul_q4_k_avx512vnni(const qn_matmul_args *a);
+void qn_matmul_q5_k_avx512vnni(const qn_matmul_args *a);
+void qn_matmul_q6_k_avx512vnni(const qn_matmul_args *a);
+
+#endif
