@@ -4,6 +4,9 @@
 
 #include "simd/avx2/avx2.h"
 
+/* As QN_IN_ORDER, for any of the 32 registers. */
+#define QN_IN_ORDER16(a) __asm__ volatile("" : "+v"(a))
+
 /** 16 floats of 16 halves. */
 QN_INLINE __m512 qn_load16_f16(const uint16_t *h)
 {
@@ -26,6 +29,8 @@ QN_INLINE __mmask16 qn_mask16(int64_t left)
 {
     return left >= 16 ? 0xffff : (__mmask16)((1u << left) - 1);
 }
+
+int64_t qn_peak_avx512(int64_t rounds);
 
 /* `run` of a row of the table. */
 void qn_matmul_q4_0_avx512(const qn_matmul_args *a);

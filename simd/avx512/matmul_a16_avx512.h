@@ -6,11 +6,9 @@
 
 #include "simd/avx512/formats_a16_avx512.h"
 
-#ifndef TILE
-#define TILE 14
-#endif
 enum {
-    PREFETCH_BYTES = 2560
+    TILE = 14,            /* tokens at a time: 14 integer and 14 float sums leave 4 registers                       */
+    PREFETCH_BYTES = 2560 /* ahead of the panel being read: the hardware's own prefetch stops at page borders */
 };
 
 typedef int32_t __attribute__((may_alias, aligned(2))) qn_pair;
@@ -20,7 +18,7 @@ typedef __m512i a16_dot(__m512i acc, __m512i w, const qn_pair *q);
 QN_INLINE __m512i qn_dot_avx512(__m512i acc, __m512i w, const qn_pair *q)
 {
     acc = _mm512_add_epi32(acc, _mm512_madd_epi16(w, _mm512_set1_epi32(*q)));
-    __asm__ volatile("" : "+v"(acc)); /* in this order: else all products come first, and are spilled */
+    QN_IN_ORDER16(acc);
     return acc;
 }
 
@@ -113,6 +111,7 @@ QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, a16_dot
     for (int32_t t = 0; t < T; t++) _mm512_mask_storeu_ps(out + t * a->out_stride, mask, acc[t]);
 }
 
+/* All tokens over a panel before the next one: it stays in the L1 cache. */
 QN_INLINE void direct(const qn_matmul_args *a, const a16_format *f, a16_dot dot)
 {
     for (int64_t i = 0; i < a->n_panels; i++) {
@@ -121,9 +120,30 @@ QN_INLINE void direct(const qn_matmul_args *a, const a16_format *f, a16_dot dot)
         float *out = a->out + QN_PANEL * i;
         int32_t t = 0;
         for (; t + TILE <= a->n_tokens; t += TILE) direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, TILE);
+        for (; t + 8 <= a->n_tokens; t += 8) direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, 8);
         for (; t + 4 <= a->n_tokens; t += 4) direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, 4);
-        for (; t + 1 <= a->n_tokens; t += 1) direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, 1);
+        for (; t + 2 <= a->n_tokens; t += 2) direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, 2);
+        if (t < a->n_tokens) direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, 1);
     }
+}
+
+/** The level's multiply-add on registers, for qn_kernels.peak. */
+QN_INLINE int64_t qn_peak_a16_avx512(int64_t rounds, a16_dot dot)
+{
+    enum { N_SUMS = 8 }; /* four cycles of latency, up to two a cycle */
+    const qn_pair q = 0x00010001;
+    __m512i sum[N_SUMS], w = _mm512_set1_epi16(1);
+    QN_UNROLL
+    for (int32_t j = 0; j < N_SUMS; j++) sum[j] = _mm512_setzero_si512();
+    for (int64_t i = 0; i < rounds; i++) {
+        QN_UNROLL
+        for (int32_t j = 0; j < N_SUMS; j++) {
+            QN_IN_ORDER16(w); /* unknown to the compiler, or it would multiply once for all */
+            sum[j] = dot(sum[j], w, &q);
+            QN_IN_ORDER16(sum[j]);
+        }
+    }
+    return rounds * N_SUMS * 32;
 }
 
 /** `run` of a row: f and dot must be constants. */

@@ -11,6 +11,8 @@ QN_INLINE __m512i qn_dot_avx512vnni(__m512i acc, __m512i w, const qn_pair *q)
     return acc;
 }
 
+int64_t qn_peak_avx512vnni(int64_t rounds);
+
 /* `run` of a row of the table. */
 void qn_matmul_q4_0_avx512vnni(const qn_matmul_args *a);
 void qn_matmul_q4_1_avx512vnni(const qn_matmul_args *a);

@@ -136,4 +136,23 @@ static inline double time_best(void (*fn)(void *arg), void *arg)
     return best;
 }
 
+typedef struct peak_timing {
+    const qn_kernels *k;
+    int64_t n;
+} peak_timing;
+
+static inline void peak_call(void *arg)
+{
+    peak_timing *t = arg;
+    t->n = t->k->peak(100000);
+}
+
+/* Multiply-adds of 16-bit activations a second that the level reaches on registers. */
+static inline double peak_rate(const qn_kernels *k)
+{
+    peak_timing t = { .k = k };
+    const double s = time_best(peak_call, &t);
+    return (double)t.n / s;
+}
+
 #endif

@@ -192,6 +192,7 @@ static void time_level(const qn_kernels *ref, const qn_kernels *k)
         int32_t n_q, n_pos, dim;
     } shapes[] = { { 1, 1024, 64 }, { 3, 1024, 64 }, { 4, 1024, 256 }, { 96, 512, 64 }, { 96, 512, 128 }, { 96, 512, 256 } };
     (void)ref;
+    print_message("%s: peak of 16-bit products %.1f GMAC/s\n", k->level, peak_rate(k) / 1e9);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         uint64_t rng = 1;
         timing t = { .k = k, .p = problem_open(shapes[i].n_q, shapes[i].n_pos, shapes[i].dim, shapes[i].dim, VIEW_CAUSAL, &rng) };
@@ -200,7 +201,7 @@ static void time_level(const qn_kernels *ref, const qn_kernels *k)
         t.out = malloc((size_t)(t.p.n_q * t.p.dim) * sizeof *t.out);
         assert_non_null(t.out);
         const double s = time_best(time_call, &t);
-        print_message("%-8s %3d rows, %4d positions of %3d: %8.1f us, %6.1f GMAC/s\n", k->level, t.p.n_q, t.p.n_pos, t.p.dim, s * 1e6, mac / s / 1e9);
+        print_message("%-10s %3d rows, %4d positions of %3d: %8.1f us, %6.1f GMAC/s\n", k->level, t.p.n_q, t.p.n_pos, t.p.dim, s * 1e6, mac / s / 1e9);
         free(t.out);
         problem_close(&t.p);
     }

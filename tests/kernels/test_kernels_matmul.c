@@ -4,6 +4,7 @@
 #include <strings.h>
 
 static const char *time_filter; /* --time FORMAT */
+static double read_rate;        /* bytes a second that one thread reads from memory */
 
 /* One format's weights in file layout, packed, and activations of both kinds. */
 typedef struct problem {
@@ -296,6 +297,8 @@ static void time_level(const qn_kernels *ref, const qn_kernels *k)
 {
     (void)ref;
     if (!strcmp(k->level, "scalar")) return;
+    const double peak = peak_rate(k);
+    print_message("%s: peak %.1f GMAC/s\n", k->level, peak / 1e9);
     for (int32_t f = 0; f < qn_fmt_count(); f++) {
         const qn_fmt *fmt = qn_fmt_at(f);
         const int64_t rows = 64 * (1600000 * (int64_t)fmt->block / fmt->bytes / 1536 / 16 * 16); /* 100 MB */
@@ -305,15 +308,19 @@ static void time_level(const qn_kernels *ref, const qn_kernels *k)
         const double mem = time_shape(k, fmt, &(shape){ rows, 1536, 1, W_ZERO, FILL_PLAIN }, 64, &n_mem);
         const double four = time_shape(k, fmt, &(shape){ rows, 1536, 4, W_ZERO, FILL_PLAIN }, 64, &n_four);
         const double gemm = time_shape(k, fmt, &(shape){ 576, 1536, 512, W_ZERO, FILL_PLAIN }, 6, &n_gemm);
-        print_message("%-8s %-8s 1 token: L2 %6.1f GB/s, memory %6.1f GB/s; 4 tokens: memory %6.1f GB/s; 512 tokens: %6.1f GMAC/s\n", k->level,
-                      fmt->name, n_l2 / l2 / 1e9, n_mem / mem / 1e9, n_four / four / 1e9, 512.0 * 96 * 1536 / gemm / 1e9);
+        const double macs = 512.0 * 96 * 1536 / gemm;
+        print_message("%-10s %-8s 1 token: L2 %6.1f GB/s, memory %6.1f GB/s (%3.0f %%); 4 tokens: memory %6.1f GB/s; "
+                      "512 tokens: %6.1f GMAC/s (%3.0f %%)\n",
+                      k->level, fmt->name, n_l2 / l2 / 1e9, n_mem / mem / 1e9, 100 * n_mem / mem / read_rate, n_four / four / 1e9, macs / 1e9,
+                      100 * macs / peak);
     }
 }
 
 static void time_all(void)
 {
     guarded g = guard_new(128u << 20);
-    print_message("one thread; reading memory: %.1f GB/s\n", (double)(4u << 20) / time_best(time_read, g.ptr) / 1e9);
+    read_rate = (double)(4u << 20) / time_best(time_read, g.ptr);
+    print_message("one thread; reading memory: %.1f GB/s; shares are of that and of the level's peak\n", read_rate / 1e9);
     guard_free(&g);
     each_level(time_level);
 }
