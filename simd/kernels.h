@@ -98,7 +98,7 @@ typedef struct qn_matmul_row {
  *   m' = max(m, max_j s_j);  c = exp(m - m');  p_j = exp(s_j - m');  l = l * c;  l = l + sum(p);  o = o * c;  o[d] = fma(p_j, v[j][d], o[d])
  * (j ascending; masked positions have no part in anything, whatever their slots hold; a span without a position is not there).
  * m starts at -Inf; a NaN is never the larger one. sum(p): lane j mod 16 adds its positions of the span ascending, then halves 8, 4, 2, 1.
- * A sink comes last: m' = max(m, sink), l and o shrink by c, l = l + exp(sink - m'). out[d] = o[d] / l. exp and tanh: simd/scalar/exp_scalar.c.
+ * The result is (m, l, o): what sees the rest of a row's positions is joined to it by src/ops/attn_join.h. exp and tanh: simd/scalar/exp_scalar.c.
  */
 typedef struct qn_attn_args {
     const float *q;                   /* [n_q][head_dim], scaled already; row i at q + i * q_stride */
@@ -109,9 +109,9 @@ typedef struct qn_attn_args {
     const uint16_t *const *k_blocks;  /* block b holds positions [16b, 16b + 16): F16 [head_dim][16]; only blocks in use are valid */
     const uint16_t *const *v_blocks;  /* F16 [16][head_dim_v]                                       */
     float softcap;                    /* 0: none                                                    */
-    const float *sink;                /* [n_q] logit that joins the sum without a value, or NULL    */
-    float *out;                       /* row i at out + i * out_stride; [head_dim_v]                */
-    int64_t out_stride;
+    float *o;                         /* row i at o + i * o_stride; [head_dim_v]                    */
+    int64_t o_stride;
+    float *m, *l;                     /* [n_q]                                                      */
     float *scratch;                   /* [QN_ATTN_SCRATCH] per thread                               */
 } qn_attn_args;
 enum { QN_ATTN_SCRATCH = 8 * 1024 };

@@ -18,7 +18,7 @@ typedef struct tile {
 
 QN_INLINE float *row_out(const tile *t, int32_t r)
 {
-    return t->a->out + (t->row + r) * t->a->out_stride;
+    return t->a->o + (t->row + r) * t->a->o_stride;
 }
 
 /* acc[r][i] = fma(w[r], v[i], acc[r][i]) for R numbers and N times 8 halves; the shorter side stays in registers: 12 sums leave 4 of 16. */
@@ -96,7 +96,7 @@ QN_INLINE void values_tile(const tile *t, int32_t r0, int32_t from, int32_t to, 
     QN_UNROLL
     for (int32_t r = 0; r < R; r++)
         QN_UNROLL
-        for (int32_t i = 0; i < D; i++) o[r * D + i] = _mm256_loadu_ps(out + r * a->out_stride + 8 * i);
+        for (int32_t i = 0; i < D; i++) o[r * D + i] = _mm256_loadu_ps(out + r * a->o_stride + 8 * i);
     for (int32_t begin = from, end; begin <= to; begin = end) { /* positions of one block */
         const int32_t b = begin / QN_KV_BLOCK, first = begin % QN_KV_BLOCK;
         end = (b + 1) * QN_KV_BLOCK <= to ? (b + 1) * QN_KV_BLOCK : to + 1;
@@ -115,7 +115,7 @@ QN_INLINE void values_tile(const tile *t, int32_t r0, int32_t from, int32_t to, 
     QN_UNROLL
     for (int32_t r = 0; r < R; r++)
         QN_UNROLL
-        for (int32_t i = 0; i < D; i++) _mm256_storeu_ps(out + r * a->out_stride + 8 * i, o[r * D + i]);
+        for (int32_t i = 0; i < D; i++) _mm256_storeu_ps(out + r * a->o_stride + 8 * i, o[r * D + i]);
 }
 
 QN_INLINE void values_rows(const tile *t, int32_t r0, int32_t from, int32_t to, const int32_t R, const int32_t D)
@@ -228,18 +228,6 @@ static void span_add(tile *t, int32_t base)
     values(t);
 }
 
-static void finish(tile *t, int32_t r)
-{
-    if (t->a->sink) {
-        const float sink = t->a->sink[t->row + r];
-        rescale(t, r, sink > t->m[r] ? sink : t->m[r]);
-        t->l[r] += qn_exp1_avx2(sink - t->m[r]);
-    }
-    float *o = row_out(t, r);
-    for (int32_t d = 0; d < t->a->head_dim_v; d += 8)
-        _mm256_storeu_ps(o + d, _mm256_div_ps(_mm256_loadu_ps(o + d), _mm256_set1_ps(t->l[r])));
-}
-
 static void tile_run(tile *t)
 {
     const qn_attn_args *a = t->a;
@@ -252,7 +240,10 @@ static void tile_run(tile *t)
         for (int32_t d = 0; d < a->head_dim_v; d += 8) _mm256_storeu_ps(row_out(t, r) + d, _mm256_setzero_ps());
     }
     for (int32_t base = first / QN_ATTN_SPAN * QN_ATTN_SPAN; base <= last; base += QN_ATTN_SPAN) span_add(t, base);
-    for (int32_t r = 0; r < t->n; r++) finish(t, r);
+    for (int32_t r = 0; r < t->n; r++) {
+        a->m[t->row + r] = t->m[r];
+        a->l[t->row + r] = t->l[r];
+    }
 }
 
 void qn_attention_avx2(const qn_attn_args *a)

@@ -47,17 +47,14 @@ static void span_add(const qn_attn_args *a, const float *q, int32_t from, int32_
 void qn_attention_scalar(const qn_attn_args *a)
 {
     for (int32_t i = 0; i < a->n_q; i++) {
-        row_state st = { -INFINITY, 0, a->out + i * a->out_stride };
+        row_state st = { -INFINITY, 0, a->o + i * a->o_stride };
         for (int32_t d = 0; d < a->head_dim_v; d++) st.o[d] = 0;
         for (int32_t from = a->first[i]; from <= a->last[i];) {
             const int32_t end = from / QN_ATTN_SPAN * QN_ATTN_SPAN + QN_ATTN_SPAN - 1, to = end < a->last[i] ? end : a->last[i];
             span_add(a, a->q + i * a->q_stride, from, to, &st);
             from = to + 1;
         }
-        if (a->sink) {
-            rescale(&st, a->sink[i] > st.m ? a->sink[i] : st.m, a->head_dim_v);
-            st.l += qn_exp_scalar(a->sink[i] - st.m);
-        }
-        for (int32_t d = 0; d < a->head_dim_v; d++) st.o[d] /= st.l;
+        a->m[i] = st.m;
+        a->l[i] = st.l;
     }
 }

@@ -1,5 +1,7 @@
 #include "src/ops/exec.h"
 
+#include "src/ops/attn_join.h"
+
 /* Hands out 64-byte aligned pieces; with memory NULL it only adds up. */
 typedef struct placer {
     uint8_t *memory;
@@ -38,7 +40,7 @@ static void place_rows(placer *p, qn_rows *r, size_t n_rows, const qn_plan *plan
 
 static int64_t scratch_floats(const qn_plan *plan)
 {
-    const int64_t tile = 2 * (int64_t)QN_ATTN_ROWS * plan->max_head_dim; /* queries and results of an attention tile */
+    const int64_t tile = 3 * (int64_t)QN_ATTN_ROWS * plan->max_head_dim; /* queries, sums and a part's sums of an attention tile */
     const int64_t attention = tile + QN_ATTN_SCRATCH;
     const int64_t most = attention > QN_MATMUL_SCRATCH ? attention : QN_MATMUL_SCRATCH;
     return round16(most > plan->row_width ? most : plan->row_width);
@@ -63,6 +65,11 @@ static void place_all(qn_exec *x, const qn_plan *plan, int32_t n_chunk, int32_t 
     x->scratch = place(p, (size_t)n_threads * (size_t)x->scratch_stride, sizeof(float));
     x->tile_stride = 2 * qn_tile_floats(n_chunk);
     x->tile = place(p, (size_t)n_threads * (size_t)x->tile_stride, sizeof(float));
+    x->n_parts = n_ctx / QN_ATTN_PART + 1;
+    const size_t n_parts = QN_OWN_ROWS * (size_t)x->n_parts;
+    x->part_o = place(p, n_parts * (size_t)x->stride[QN_REG_O], sizeof(float));
+    x->part_m = place(p, n_parts * (size_t)plan->max_heads, sizeof(float));
+    x->part_l = place(p, n_parts * (size_t)plan->max_heads, sizeof(float));
     x->n_blocks = n_ctx / QN_KV_POSITIONS + 1;
     x->blocks = place(p, (size_t)n_threads * 2 * (size_t)x->n_blocks, sizeof *x->blocks);
     x->plan = plan;

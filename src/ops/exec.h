@@ -46,6 +46,9 @@ struct qn_exec {
     int64_t tile_stride;
     qn_pool *pool;                  /* of the run                                            */
     qn_stage_time *time;            /* [n_stages], or NULL: not measured                     */
+    float *part_o;                  /* [QN_OWN_ROWS][n_parts][stride of O]: attention over parts of a row's positions */
+    float *part_m, *part_l;         /* [QN_OWN_ROWS][n_parts][max_heads]                     */
+    int32_t n_parts;
     const uint16_t **blocks;        /* [n_threads][2][n_blocks]: K and V of a head           */
     int32_t n_blocks;
 };

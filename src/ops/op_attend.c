@@ -1,86 +1,127 @@
+#include "src/ops/attn_join.h"
 #include "src/ops/exec.h"
 
+#include <math.h>
 #include <string.h>
 
-static void turn(const qn_exec *x, const qn_heads *h, const qn_norm *norm, int64_t t, float *head)
-{
-    if (norm->kind == QN_NORM_RMS) x->k->rms_norm(head, norm->w, h->head_dim, norm->eps, head);
-    else if (norm->kind == QN_NORM_LAYER) x->k->layer_norm(head, norm->w, norm->b, h->head_dim, norm->eps, head);
-    if (h->i_rope < 0) return;
-    const qn_rope *r = &x->plan->rope[h->i_rope];
-    x->k->rope(head, x->angle[h->i_rope] + t * r->n_rot, r->n_rot, r->neox);
-}
-
-/* Queries are normed, rotated and scaled in place; keys likewise, and go with the values into the cache. One head of one token is
- * a task. */
-void qn_op_store(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
-{
-    const qn_heads *h = &s->u.heads;
-    const int64_t n_tasks = h->n_head + h->n_head_kv;
-    int64_t begin, end;
-    qn_split(n_tasks * x->batch->n, i_thread, n_threads, &begin, &end);
-    for (int64_t i = begin; i < end; i++) {
-        const int32_t t = (int32_t)(i / n_tasks), task = (int32_t)(i % n_tasks);
-        if (task < h->n_head) {
-            float *q = qn_exec_row(x, QN_REG_Q, t) + (int64_t)task * h->head_dim;
-            turn(x, h, &h->q_norm, t, q);
-            x->k->scale(q, h->scale, h->head_dim, q);
-            continue;
-        }
-        const int32_t head = task - h->n_head, position = x->batch->position[t], slot = position % QN_KV_POSITIONS;
-        float *k = qn_exec_row(x, QN_REG_K, t) + (int64_t)head * h->head_dim;
-        turn(x, h, &h->k_norm, t, k);
-        x->k->store_k(k, h->head_dim, slot, qn_kv_k(x->batch->kv[t], h->i_kv, head, position));
-        x->k->store_v(qn_exec_row(x, QN_REG_V, t) + (int64_t)head * h->head_dim_v, h->head_dim_v, slot,
-                      qn_kv_v(x->batch->kv[t], h->i_kv, head, position));
-    }
-}
-
-/* A tile: query heads [head, head + n_heads) of one KV head, for rows [i, i + n_rows) of one timeline. */
+/* A tile: query heads [head, head + n_heads) of one KV head, for rows [i, i + n_rows) of one timeline. Row r of a tile is head r
+ * mod n_heads. */
 typedef struct tile {
+    const qn_exec *x;
     const qn_stage *stage;
+    int32_t i_thread;
     int32_t i, n_rows;
     int32_t head_kv, head, n_heads;
 } tile;
+
+/* (m, l, o) of the rows of a tile, dim_v floats to a row of o. */
+typedef struct sums {
+    float *m, *l, *o;
+} sums;
 
 static int32_t first_seen(const qn_heads *h, int32_t position)
 {
     return h->window && position >= h->window ? position - h->window + 1 : 0;
 }
 
-static void attend(const qn_exec *x, const tile *w, int32_t i_thread)
+static int32_t position_of(const tile *w, int32_t i)
+{
+    return w->x->batch->position[qn_exec_token(w->x, w->stage, w->i + i)];
+}
+
+/* The tile's queries side by side: they lie apart where a token has more heads than the tile. */
+static float *gather_queries(const tile *w)
 {
     const qn_heads *h = &w->stage->u.heads;
-    const qn_batch *b = x->batch;
-    const qn_kv *kv = b->kv[qn_exec_token(x, w->stage, w->i)];
-    const uint16_t **k = x->blocks + (int64_t)i_thread * 2 * x->n_blocks, **v = k + x->n_blocks;
-    int32_t first[QN_ATTN_ROWS], last[QN_ATTN_ROWS];
-    float sink[QN_ATTN_ROWS];
-    float *q = qn_exec_scratch(x, i_thread), *out = q + (int64_t)QN_ATTN_ROWS * h->head_dim;
-    const int32_t n_q = w->n_rows * w->n_heads;
+    float *q = qn_exec_scratch(w->x, w->i_thread);
+    const size_t n = (size_t)w->n_heads * (size_t)h->head_dim;
+    for (int32_t i = 0; i < w->n_rows; i++)
+        memcpy(q + (size_t)i * n, qn_exec_row(w->x, QN_REG_Q, w->i + i) + (int64_t)w->head * h->head_dim, n * sizeof *q);
+    return q;
+}
+
+/* Rows of the tile that see something of positions [256 part, 256 part + 256), and what they see. Positions ascend with the rows,
+ * so these rows are neighbours. @return how many, from row *begin on */
+static int32_t rows_of_part(const tile *w, int32_t part, int32_t *begin, int32_t *first, int32_t *last)
+{
+    const int32_t from = part * QN_ATTN_PART, to = from + QN_ATTN_PART - 1;
+    int32_t n = 0;
     for (int32_t i = 0; i < w->n_rows; i++) {
-        const int32_t p = b->position[qn_exec_token(x, w->stage, w->i + i)];
-        memcpy(q + (int64_t)i * w->n_heads * h->head_dim, qn_exec_row(x, QN_REG_Q, w->i + i) + (int64_t)w->head * h->head_dim,
-               sizeof *q * (size_t)w->n_heads * (size_t)h->head_dim);
-        for (int32_t j = 0; j < w->n_heads; j++) {
-            first[i * w->n_heads + j] = first_seen(h, p);
-            last[i * w->n_heads + j] = p;
-            sink[i * w->n_heads + j] = h->sinks ? h->sinks[w->head + j] : 0;
+        const int32_t p = position_of(w, i), p0 = first_seen(&w->stage->u.heads, p);
+        if (p < from || p0 > to) continue;
+        if (n == 0) *begin = i * w->n_heads;
+        for (int32_t j = 0; j < w->n_heads; j++, n++) {
+            first[n] = p0 > from ? p0 : from;
+            last[n] = p < to ? p : to;
         }
     }
-    for (int32_t block = first[0] / QN_KV_POSITIONS; block <= last[n_q - 1] / QN_KV_POSITIONS; block++) {
-        k[block] = qn_kv_k(kv, h->i_kv, w->head_kv, block * QN_KV_POSITIONS);
-        v[block] = qn_kv_v(kv, h->i_kv, w->head_kv, block * QN_KV_POSITIONS);
+    return n;
+}
+
+/* One part of the positions, for those rows of the tile that see it: into out from row *begin on. @return rows */
+static int32_t attend_part(const tile *w, const float *q, int32_t part, const sums *out, int32_t *begin)
+{
+    const qn_exec *x = w->x;
+    const qn_heads *h = &w->stage->u.heads;
+    const qn_kv *kv = x->batch->kv[qn_exec_token(x, w->stage, w->i)];
+    const uint16_t **k = x->blocks + (int64_t)w->i_thread * 2 * x->n_blocks, **v = k + x->n_blocks;
+    int32_t first[QN_ATTN_ROWS], last[QN_ATTN_ROWS];
+    const int32_t n = rows_of_part(w, part, begin, first, last);
+    if (n == 0) return 0;
+    for (int32_t b = first[0] / QN_KV_POSITIONS; b <= last[n - 1] / QN_KV_POSITIONS; b++) {
+        k[b] = qn_kv_k(kv, h->i_kv, w->head_kv, b * QN_KV_POSITIONS);
+        v[b] = qn_kv_v(kv, h->i_kv, w->head_kv, b * QN_KV_POSITIONS);
     }
     const qn_attn_args args = {
-        .q = q, .q_stride = h->head_dim, .n_q = n_q, .head_dim = h->head_dim, .head_dim_v = h->head_dim_v, .first = first, .last = last,
-        .k_blocks = k, .v_blocks = v, .softcap = h->softcap, .sink = h->sinks ? sink : NULL, .out = out, .out_stride = h->head_dim_v,
-        .scratch = out + (int64_t)QN_ATTN_ROWS * h->head_dim_v,
+        .q = q + (int64_t)*begin * h->head_dim,
+        .q_stride = h->head_dim,
+        .n_q = n,
+        .head_dim = h->head_dim,
+        .head_dim_v = h->head_dim_v,
+        .first = first,
+        .last = last,
+        .k_blocks = k,
+        .v_blocks = v,
+        .softcap = h->softcap,
+        .o = out->o + (int64_t)*begin * h->head_dim_v,
+        .o_stride = h->head_dim_v,
+        .m = out->m + *begin,
+        .l = out->l + *begin,
+        .scratch = qn_exec_scratch(x, w->i_thread) + 3 * (int64_t)QN_ATTN_ROWS * x->plan->max_head_dim,
     };
     x->k->attention(&args);
-    for (int32_t i = 0; i < w->n_rows; i++)
-        memcpy(qn_exec_row(x, QN_REG_O, w->i + i) + (int64_t)w->head * h->head_dim_v, out + (int64_t)i * w->n_heads * h->head_dim_v,
-               sizeof *out * (size_t)w->n_heads * (size_t)h->head_dim_v);
+    return n;
+}
+
+/* A row's sums and its sink become its result. */
+static void finish(const qn_exec *x, const qn_heads *h, int32_t i, int32_t head, float m, float l, float *o)
+{
+    if (h->sinks) qn_attn_join(x->k, &m, &l, o, h->sinks[head], 1, NULL, h->head_dim_v);
+    qn_attn_finish(l, o, h->head_dim_v, qn_exec_row(x, QN_REG_O, i) + (int64_t)head * h->head_dim_v);
+}
+
+/* A tile from its first part to its last. */
+static void attend_tile(const tile *w)
+{
+    const qn_heads *h = &w->stage->u.heads;
+    const int32_t n = w->n_rows * w->n_heads, dim = h->head_dim_v;
+    float m_all[QN_ATTN_ROWS], l_all[QN_ATTN_ROWS], m[QN_ATTN_ROWS], l[QN_ATTN_ROWS];
+    float *o_all = qn_exec_scratch(w->x, w->i_thread) + (int64_t)QN_ATTN_ROWS * w->x->plan->max_head_dim;
+    const sums part = { m, l, o_all + (int64_t)QN_ATTN_ROWS * w->x->plan->max_head_dim };
+    const float *q = gather_queries(w);
+    for (int32_t r = 0; r < n; r++) {
+        m_all[r] = -INFINITY;
+        l_all[r] = 0;
+    }
+    memset(o_all, 0, (size_t)n * (size_t)dim * sizeof *o_all);
+    for (int32_t p = first_seen(h, position_of(w, 0)) / QN_ATTN_PART; p <= position_of(w, w->n_rows - 1) / QN_ATTN_PART; p++) {
+        int32_t begin = 0;
+        const int32_t end = attend_part(w, q, p, &part, &begin) + begin;
+        for (int32_t r = begin; r < end; r++)
+            qn_attn_join(w->x->k, &m_all[r], &l_all[r], o_all + (int64_t)r * dim, m[r], l[r], part.o + (int64_t)r * dim, dim);
+    }
+    for (int32_t r = 0; r < n; r++)
+        finish(w->x, h, w->i + r / w->n_heads, w->head + r % w->n_heads, m_all[r], l_all[r], o_all + (int64_t)r * dim);
 }
 
 /* Rows from i on that belong to one timeline, at most `most`. */
@@ -93,27 +134,92 @@ static int32_t run_length(const qn_exec *x, const qn_stage *s, int32_t i, int32_
     return n;
 }
 
-/* Tiles go to the threads in turn. A group of heads is cut where whole groups would leave threads idle; rows are independent, so that the
- * cut does not show in the result. */
-void qn_op_attend(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
+/* Many rows: tiles go to the threads in turn. */
+static void attend_tiles(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
 {
     const qn_heads *h = &s->u.heads;
-    const int32_t group = h->n_head / h->n_head_kv, n = qn_exec_n_rows(x, s);
-    const bool cut = n == 1 && h->n_head_kv % n_threads != 0;
-    const int32_t n_heads = cut ? 1 : group < QN_ATTN_ROWS ? group : QN_ATTN_ROWS;
-    const int32_t most = QN_ATTN_ROWS / n_heads;
+    const int32_t group = h->n_head / h->n_head_kv, n = qn_exec_n_rows(x, s),
+                  n_heads = group < QN_ATTN_ROWS ? group : QN_ATTN_ROWS;
     int64_t i_tile = 0;
-    for (int32_t i = 0; i < n;) {
-        const int32_t n_rows = run_length(x, s, i, most);
+    for (int32_t i = 0, n_rows; i < n; i += n_rows) {
+        n_rows = run_length(x, s, i, QN_ATTN_ROWS / n_heads);
         for (int32_t head_kv = 0; head_kv < h->n_head_kv; head_kv++) {
             for (int32_t j = 0; j < group; j += n_heads) {
                 if (i_tile++ % n_threads != i_thread) continue;
-                const tile w = { s, i, n_rows, head_kv, head_kv * group + j, group - j < n_heads ? group - j : n_heads };
-                attend(x, &w, i_thread);
+                attend_tile(&(tile){ x, s, i_thread, i, n_rows, head_kv, head_kv * group + j,
+                                     group - j < n_heads ? group - j : n_heads });
             }
         }
-        i += n_rows;
     }
+}
+
+/* Where the sums of a part of one row and head are. */
+static sums part_at(const qn_exec *x, const qn_heads *h, int32_t i, int32_t part, int32_t head)
+{
+    const int64_t at = (int64_t)i * x->n_parts + part;
+    return (sums){ x->part_m + at * x->plan->max_heads + head, x->part_l + at * x->plan->max_heads + head,
+                   x->part_o + at * x->stride[QN_REG_O] + (int64_t)head * h->head_dim_v };
+}
+
+/* Row i's first part and the number of its parts. */
+static int32_t parts_of(const qn_exec *x, const qn_stage *s, int32_t i, int32_t *n)
+{
+    const int32_t p = x->batch->position[qn_exec_token(x, s, i)], first = first_seen(&s->u.heads, p) / QN_ATTN_PART;
+    *n = p / QN_ATTN_PART - first + 1;
+    return first;
+}
+
+static void join_parts(const qn_exec *x, const qn_stage *s, int32_t i, int32_t head, int32_t i_thread)
+{
+    const qn_heads *h = &s->u.heads;
+    float m = -INFINITY, l = 0, *o = qn_exec_scratch(x, i_thread);
+    int32_t n_parts;
+    (void)parts_of(x, s, i, &n_parts);
+    memset(o, 0, (size_t)h->head_dim_v * sizeof *o);
+    for (int32_t p = 0; p < n_parts; p++) {
+        const sums part = part_at(x, h, i, p, head);
+        qn_attn_join(x->k, &m, &l, o, *part.m, *part.l, part.o, h->head_dim_v);
+    }
+    finish(x, h, i, head, m, l, o);
+}
+
+/* Few rows: their parts go to the threads in turn, and after a barrier each row and head is joined by one thread. A group of
+ * heads, which reads its keys and values together, is cut where there would be too few tasks to share out evenly. */
+static void attend_split(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
+{
+    const qn_heads *h = &s->u.heads;
+    const int32_t group = h->n_head / h->n_head_kv, n_rows = qn_exec_n_rows(x, s);
+    int32_t n_tasks = 0, n_parts;
+    for (int32_t i = 0; i < n_rows; i++) {
+        (void)parts_of(x, s, i, &n_parts);
+        n_tasks += n_parts * h->n_head_kv;
+    }
+    const int32_t n_heads = n_tasks < 4 * n_threads && n_tasks % n_threads != 0 ? 1 : group < QN_ATTN_ROWS ? group : QN_ATTN_ROWS;
+    const int32_t n_cuts = (group + n_heads - 1) / n_heads;
+    int64_t i_task = 0;
+    for (int32_t i = 0; i < n_rows; i++) {
+        const int32_t part = parts_of(x, s, i, &n_parts);
+        for (int32_t t = 0; t < h->n_head_kv * n_cuts * n_parts; t++) {
+            if (i_task++ % n_threads != i_thread) continue;
+            const int32_t p = t % n_parts, cut = t / n_parts % n_cuts, head_kv = t / n_parts / n_cuts, j = cut * n_heads;
+            const tile w = { x, s, i_thread, i, 1, head_kv, head_kv * group + j, group - j < n_heads ? group - j : n_heads };
+            const sums out = part_at(x, h, i, p, w.head);
+            int32_t begin = 0;
+            (void)attend_part(&w, gather_queries(&w), part + p, &out, &begin);
+        }
+    }
+    qn_pool_barrier(x->pool, i_thread);
+    int64_t first, end;
+    qn_split((int64_t)n_rows * h->n_head, i_thread, n_threads, &first, &end);
+    for (int64_t at = first; at < end; at++) join_parts(x, s, (int32_t)(at / h->n_head), (int32_t)(at % h->n_head), i_thread);
+}
+
+void qn_op_attend(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
+{
+    if (qn_exec_n_rows(x, s) > QN_OWN_ROWS)
+        attend_tiles(x, s, i_thread, n_threads);
+    else
+        attend_split(x, s, i_thread, n_threads);
 }
 
 /* A timeline's part of the cache is read once, however many of its tokens look at it. */

@@ -96,6 +96,7 @@ static qn_stage *heads(qn_plan *p, const char *name, qn_stage_fn *run, const qn_
     if (!s) return NULL;
     s->u.heads = *h;
     widen(p, QN_REG_O, (int64_t)h->n_head * h->head_dim_v);
+    if (h->n_head > p->max_heads) p->max_heads = h->n_head;
     if (h->head_dim > p->max_head_dim) p->max_head_dim = h->head_dim;
     if (h->head_dim_v > p->max_head_dim) p->max_head_dim = h->head_dim_v;
     return s;

@@ -126,7 +126,7 @@ struct qn_plan {
     int64_t width[QN_REG_COUNT];
     int64_t row_width;       /* widest row that matrices read                                */
     int64_t norm_width;      /* widest of those that a norm makes                            */
-    int32_t max_head_dim;
+    int32_t max_head_dim, max_heads;
     qn_rope rope[QN_MAX_ROPES];
     double *freq[QN_MAX_ROPES]; /* [n_rot/2] radians a position                              */
     int32_t n_ropes;

@@ -1,12 +1,13 @@
 /* Attention: scalar against double precision, every level against scalar bit for bit, rows alone or together, garbage where nobody may look. */
 #include "kernel_test.h"
+#include "src/ops/attn_join.h"
 
 typedef struct problem {
     int32_t n_pos, dim, dim_v, n_q;
     const uint16_t **k, **v;    /* blocks; NULL where no row looks */
     guarded *blocks;
     int32_t n_blocks;
-    float *q, *sink;
+    float *q, *m, *l;
     int32_t *first, *last;
     float softcap;
     guarded scratch;
@@ -34,7 +35,8 @@ static problem problem_open(int32_t n_q, int32_t n_pos, int32_t dim, int32_t dim
     problem p = { .n_pos = n_pos, .dim = dim, .dim_v = dim_v, .n_q = n_q };
     const int32_t n_blocks = (n_pos + 15) / 16;
     p.q = malloc((size_t)(n_q * dim) * 4);
-    p.sink = malloc((size_t)n_q * 4);
+    p.m = malloc((size_t)n_q * 4);
+    p.l = malloc((size_t)n_q * 4);
     p.first = malloc((size_t)n_q * 4);
     p.last = malloc((size_t)n_q * 4);
     p.k = calloc((size_t)n_blocks, sizeof *p.k);
@@ -43,7 +45,6 @@ static problem problem_open(int32_t n_q, int32_t n_pos, int32_t dim, int32_t dim
     p.scratch = guard_new(QN_ATTN_SCRATCH * 4);
     fill_floats(p.q, n_q * dim, FILL_PLAIN, rng);
     for (int32_t i = 0; i < n_q * dim; i++) p.q[i] *= 0.3f;
-    fill_floats(p.sink, n_q, FILL_PLAIN, rng);
     for (int32_t r = 0; r < n_q; r++) {
         const int32_t causal = n_pos - 1 - (n_q - 1 - r) / 2;
         p.last[r] = how == VIEW_OWN ? (int32_t)(rng_next(rng) % (uint64_t)n_pos) : causal < 0 ? 0 : causal;
@@ -65,7 +66,8 @@ static void problem_close(problem *p)
     for (int32_t i = 0; i < p->n_blocks; i++) guard_free(&p->blocks[i]);
     guard_free(&p->scratch);
     free(p->q);
-    free(p->sink);
+    free(p->m);
+    free(p->l);
     free(p->first);
     free(p->last);
     free(p->k);
@@ -73,13 +75,14 @@ static void problem_close(problem *p)
     free(p->blocks);
 }
 
-/* Rows [row, end) into out[n_q][dim_v]. */
-static void problem_run(const problem *p, const qn_kernels *k, bool sink, int32_t row, int32_t end, float *out)
+/* Rows [row, end) into out[n_q][dim_v], as sums, m and l beside it; then divided. */
+static void problem_run(const problem *p, const qn_kernels *k, int32_t row, int32_t end, float *out)
 {
     k->attention(&(qn_attn_args){
         .q = p->q + row * p->dim, .q_stride = p->dim, .n_q = end - row, .head_dim = p->dim, .head_dim_v = p->dim_v, .first = p->first + row,
-        .last = p->last + row, .k_blocks = p->k, .v_blocks = p->v, .softcap = p->softcap, .sink = sink ? p->sink + row : NULL,
-        .out = out + row * p->dim_v, .out_stride = p->dim_v, .scratch = p->scratch.ptr });
+        .last = p->last + row, .k_blocks = p->k, .v_blocks = p->v, .softcap = p->softcap, .o = out + row * p->dim_v, .o_stride = p->dim_v,
+        .m = p->m + row, .l = p->l + row, .scratch = p->scratch.ptr });
+    for (int32_t r = row; r < end; r++) qn_attn_finish(p->l[r], out + r * p->dim_v, p->dim_v, out + r * p->dim_v);
 }
 
 static double score(const problem *p, int32_t r, int32_t pos)
@@ -90,12 +93,12 @@ static double score(const problem *p, int32_t r, int32_t pos)
 }
 
 /* A score is a sum of dim terms below 1/3, each rounded; an error there is as large, relatively, in its weight. */
-static void compare_double(const problem *p, bool sink, const float *out)
+static void compare_double(const problem *p, const float *out)
 {
     const double bound = 2e-6 + p->dim * 4 * 0x1p-24 / 3;
     double *o = malloc((size_t)p->dim_v * sizeof *o);
     for (int32_t r = 0; r < p->n_q; r++) {
-        double l = sink ? exp((double)p->sink[r]) : 0;
+        double l = 0;
         for (int32_t d = 0; d < p->dim_v; d++) o[d] = 0;
         for (int32_t pos = p->first[r]; pos <= p->last[r]; pos++) {
             const double w = exp(score(p, r, pos));
@@ -109,17 +112,25 @@ static void compare_double(const problem *p, bool sink, const float *out)
     free(o);
 }
 
-static void check_problem(const problem *p, const qn_kernels *ref, const qn_kernels *k, bool sink)
+static void check_problem(const problem *p, const qn_kernels *ref, const qn_kernels *k)
 {
     const int64_t n = p->n_q * p->dim_v;
     guarded want = guard_new((size_t)n * 4), got = guard_new((size_t)n * 4);
-    problem_run(p, ref, sink, 0, p->n_q, want.ptr);
-    compare_double(p, sink, want.ptr);
-    problem_run(p, k, sink, 0, p->n_q, got.ptr);
+    problem_run(p, ref, 0, p->n_q, want.ptr);
+    compare_double(p, want.ptr);
+    float *m = malloc((size_t)p->n_q * 4), *l = malloc((size_t)p->n_q * 4);
+    assert_true(m && l);
+    memcpy(m, p->m, (size_t)p->n_q * 4);
+    memcpy(l, p->l, (size_t)p->n_q * 4);
+    problem_run(p, k, 0, p->n_q, got.ptr);
+    assert_same(p->m, m, p->n_q, "%s attention: largest scores", k->level);
+    assert_same(p->l, l, p->n_q, "%s attention: sums of weights", k->level);
+    free(m);
+    free(l);
     assert_same((float *)got.ptr, (float *)want.ptr, n, "%s attention: %d rows, %d positions, %d x %d", k->level, p->n_q, p->n_pos, p->dim, p->dim_v);
     memset(got.ptr, 0xA5, (size_t)n * 4);
     for (int32_t r = 0, step = 1; r < p->n_q; r += step, step = step % 4 + 1)
-        problem_run(p, k, sink, r, r + step < p->n_q ? r + step : p->n_q, got.ptr);
+        problem_run(p, k, r, r + step < p->n_q ? r + step : p->n_q, got.ptr);
     assert_same((float *)got.ptr, (float *)want.ptr, n, "%s attention cut into calls", k->level);
     guard_free(&want);
     guard_free(&got);
@@ -134,7 +145,7 @@ static void check_level(const qn_kernels *ref, const qn_kernels *k)
     for (int32_t i = 0; i < 5 * 9 * 11; i++) {
         problem p = problem_open(n_rows[i % 9], n_pos[i % 11], dims[i % 5][0], dims[i % 5][1], (view)(i % VIEW_COUNT), &rng);
         p.softcap = i % 4 == 3 ? 3.0f : 0;
-        check_problem(&p, ref, k, i % 7 == 0);
+        check_problem(&p, ref, k);
         problem_close(&p);
     }
 }
@@ -152,11 +163,11 @@ static void check_apart(const qn_kernels *ref, const qn_kernels *k)
     uint64_t rng = 9;
     problem p = problem_open(6, 100, 64, 64, VIEW_CAUSAL, &rng);
     float clean[6 * 64], out[6 * 64];
-    problem_run(&p, k, false, 0, 6, clean);
+    problem_run(&p, k, 0, 6, clean);
     uint16_t *v = (uint16_t *)(uintptr_t)p.v[99 / 16];
     for (int32_t d = 0; d < 64; d++) v[99 % 16 * 64 + d] = 0x7c00; /* position 99: the last two rows alone */
     p.q[64] = NAN;                                                /* row 1 */
-    problem_run(&p, k, false, 0, 6, out);
+    problem_run(&p, k, 0, 6, out);
     for (int32_t r = 0; r < 4; r++) {
         if (r != 1) assert_memory_equal(clean + r * 64, out + r * 64, 64 * 4);
         else assert_true(out[r * 64] != out[r * 64]);
@@ -171,6 +182,42 @@ static void test_rows_apart(void **state)
     each_level(check_apart);
 }
 
+/* Parts of a row's positions, joined, and a sink, against double precision over all of them. */
+static void check_join(const qn_kernels *ref, const qn_kernels *k)
+{
+    enum { DIM = 40, N_POS = 700 };
+    (void)ref;
+    uint64_t rng = 11;
+    problem p = problem_open(1, N_POS, DIM, DIM, VIEW_CAUSAL, &rng);
+    const float sink = 2.5f;
+    float m = -INFINITY, l = 0, o[DIM] = { 0 }, part[DIM];
+    for (int32_t from = 0; from < N_POS; from += QN_ATTN_PART) {
+        p.first[0] = from;
+        p.last[0] = from + QN_ATTN_PART < N_POS ? from + QN_ATTN_PART - 1 : N_POS - 1;
+        k->attention(&(qn_attn_args){ .q = p.q, .q_stride = DIM, .n_q = 1, .head_dim = DIM, .head_dim_v = DIM, .first = p.first, .last = p.last,
+                                      .k_blocks = p.k, .v_blocks = p.v, .o = part, .o_stride = DIM, .m = p.m, .l = p.l, .scratch = p.scratch.ptr });
+        qn_attn_join(k, &m, &l, o, p.m[0], p.l[0], part, DIM);
+    }
+    p.first[0] = 0;
+    float out[DIM];
+    qn_attn_finish(l, o, DIM, out);
+    compare_double(&p, out);
+    double sum = exp((double)sink);
+    for (int32_t pos = 0; pos < N_POS; pos++) sum += exp(score(&p, 0, pos));
+    const double share = 1 - exp((double)sink) / sum; /* what the sink leaves to the values */
+    float with[DIM];
+    qn_attn_join(k, &m, &l, o, sink, 1, NULL, DIM);
+    qn_attn_finish(l, o, DIM, with);
+    for (int32_t d = 0; d < DIM; d++) assert_true(fabs((double)with[d] - (double)out[d] * share) < 1e-6);
+    problem_close(&p);
+}
+
+static void test_join(void **state)
+{
+    (void)state;
+    each_level(check_join);
+}
+
 /* ---- timing ---- */
 
 typedef struct timing {
@@ -182,7 +229,7 @@ typedef struct timing {
 static void time_call(void *arg)
 {
     const timing *t = arg;
-    problem_run(&t->p, t->k, false, 0, t->p.n_q, t->out);
+    problem_run(&t->p, t->k, 0, t->p.n_q, t->out);
 }
 
 /* Rows of a decode step (one group of heads) and of a prefill chunk, over one KV head. */
@@ -209,7 +256,7 @@ static void time_level(const qn_kernels *ref, const qn_kernels *k)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_attention), cmocka_unit_test(test_rows_apart) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_attention), cmocka_unit_test(test_rows_apart), cmocka_unit_test(test_join) };
     if (argc > 1 && !strcmp(argv[1], "--time")) {
         each_level(time_level);
         return 0;
