@@ -8,7 +8,8 @@
 
 enum {
     TILE = 14,            /* tokens at a time: 14 integer and 14 float sums leave 4 registers                       */
-    PREFETCH_BYTES = 2560 /* ahead of the panel being read: the hardware's own prefetch stops at page borders */
+    PREFETCH_BYTES = 2560, /* ahead of the panel being read: the hardware's own prefetch stops at page borders */
+    GROUP_BYTES = 384 * 1024
 };
 
 typedef int32_t __attribute__((may_alias, aligned(2))) qn_pair;

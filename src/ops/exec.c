@@ -20,17 +20,19 @@ static int64_t round16(int64_t n)
     return (n + 15) & ~(int64_t)15;
 }
 
-static int64_t round32(int64_t n)
+/* Rows lie an odd number of cache lines apart. At a multiple of 4096 bytes the lines that a product reads of 14 rows at a time would all fall
+ * into one set of the L1 cache, which has 8 ways: 60 instead of 94 GMAC/s. Line: elements in 64 bytes. */
+static int64_t row_stride(int64_t n, int64_t line)
 {
-    return (n + 31) & ~(int64_t)31;
+    return (n + line - 1) / line * line | line;
 }
 
 static void place_rows(placer *p, qn_rows *r, size_t n_rows, const qn_plan *plan)
 {
-    const int64_t stride = round32(plan->row_width);
+    const int64_t stride = row_stride(plan->row_width, QN_ACT_BLOCK);
     const size_t n_blocks = n_rows * (size_t)(stride / QN_ACT_BLOCK);
     r->stride = stride;
-    r->x_stride = round32(plan->norm_width);
+    r->x_stride = row_stride(plan->norm_width, 16);
     r->x = place(p, n_rows * (size_t)r->x_stride, sizeof *r->x);
     r->q = place(p, n_rows * (size_t)stride, sizeof *r->q);
     r->planes = place(p, n_blocks, 2 * QN_ACT_BLOCK);
@@ -50,7 +52,7 @@ static void place_all(qn_exec *x, const qn_plan *plan, int32_t n_chunk, int32_t 
 {
     const size_t chunk = (size_t)n_chunk;
     for (int r = 0; r < QN_REG_COUNT; r++) {
-        x->stride[r] = round16(plan->width[r]);
+        x->stride[r] = row_stride(plan->width[r], 16);
         x->reg[r] = place(p, chunk * (size_t)x->stride[r], sizeof(float));
     }
     place_rows(p, &x->shared, chunk, plan);
