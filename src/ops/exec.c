@@ -72,6 +72,8 @@ static void place_all(qn_exec *x, const qn_plan *plan, int32_t n_chunk, int32_t 
     x->part_o = place(p, n_parts * (size_t)x->stride[QN_REG_O], sizeof(float));
     x->part_m = place(p, n_parts * (size_t)plan->max_heads, sizeof(float));
     x->part_l = place(p, n_parts * (size_t)plan->max_heads, sizeof(float));
+    x->n_groups = (int32_t)((plan->n_logits + QN_RANK_GROUP - 1) / QN_RANK_GROUP);
+    x->extremes = place(p, QN_OWN_ROWS * (size_t)x->n_groups, sizeof *x->extremes);
     x->n_blocks = n_ctx / QN_KV_POSITIONS + 1;
     x->blocks = place(p, (size_t)n_threads * 2 * (size_t)x->n_blocks, sizeof *x->blocks);
     x->plan = plan;

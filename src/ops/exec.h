@@ -3,6 +3,7 @@
 #define QN_OPS_EXEC_H
 
 #include "simd/kernels.h"
+#include "src/base/rank.h"
 #include "src/kv/kv.h"
 #include "src/ops/plan.h"
 #include "src/ops/rows.h"
@@ -49,6 +50,8 @@ struct qn_exec {
     float *part_o;                  /* [QN_OWN_ROWS][n_parts][stride of O]: attention over parts of a row's positions */
     float *part_m, *part_l;         /* [QN_OWN_ROWS][n_parts][max_heads]                     */
     int32_t n_parts;
+    qn_extremes *extremes;          /* [QN_OWN_ROWS][n_groups] of the last step's logits, when at most so many were asked for */
+    int32_t n_groups;
     const uint16_t **blocks;        /* [n_threads][2][n_blocks]: K and V of a head           */
     int32_t n_blocks;
 };

@@ -15,7 +15,7 @@ int64_t qn_tile_floats(int32_t n_chunk)
 static int64_t tile_panels(int32_t n_tokens)
 {
     const int64_t n = TILE_FLOATS / n_tokens / QN_PANEL, most = TILE_MAX_ROWS / QN_PANEL;
-    return n < 1 ? 1 : n > most ? most : n;
+    return n < 1 ? 1 : n > most ? most : n; /* with few tokens, when extremes are noted, a multiple of QN_RANK_GROUP rows */
 }
 
 /* The work of one thread in one stage. */
@@ -67,6 +67,13 @@ static void gate_tile(const work *k, int64_t begin, int64_t end)
                                                                    qn_exec_row(k->x, a->mat[0].out, t) + begin * QN_PANEL);
 }
 
+/* While the logits are in the nearest cache: whoever looks for the highest of a large vocabulary need not read it all again. */
+static void note_extremes(const qn_exec *x, int32_t t, int64_t first, const float *logits, int64_t n)
+{
+    qn_extremes *group = x->extremes + (int64_t)t * x->n_groups + first / QN_RANK_GROUP;
+    for (int64_t i = 0; i < n; i += QN_RANK_GROUP) *group++ = qn_extremes_of(logits + i, n - i < QN_RANK_GROUP ? n - i : QN_RANK_GROUP);
+}
+
 static void logits_tile(const work *k, int64_t begin, int64_t end)
 {
     const qn_matmul_stage_args *a = k->a;
@@ -76,6 +83,7 @@ static void logits_tile(const work *k, int64_t begin, int64_t end)
     for (int32_t t = 0; t < k->n_tokens; t++, out += stride) {
         if (a->logit_scale != 1) k->x->k->scale(out, a->logit_scale, n, out);
         if (a->softcap > 0) k->x->k->softcap(out, a->softcap, n, out);
+        if (k->n_tokens <= QN_OWN_ROWS) note_extremes(k->x, t, begin * QN_PANEL, out, n);
     }
 }
 
@@ -105,6 +113,14 @@ static void run_tiles(const work *k, const qn_mat *m, int64_t begin, int64_t end
     }
 }
 
+/* Whole units of panels to a thread. */
+static void split_panels(int64_t n_panels, int64_t unit, int32_t i_thread, int32_t n_threads, int64_t *begin, int64_t *end)
+{
+    qn_split((n_panels + unit - 1) / unit, i_thread, n_threads, begin, end);
+    *begin *= unit;
+    *end = *end * unit < n_panels ? *end * unit : n_panels;
+}
+
 /* All matrices of the stage as one run of panels, cut evenly: a thread gets a contiguous part of the weights. Gate and up are cut
  * alike, so that a thread has both rows of a pair. */
 void qn_op_matmul(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
@@ -121,7 +137,7 @@ void qn_op_matmul(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t
     const int32_t n_mats = a->glu ? 1 : a->n_mats;
     int64_t n_panels = 0, begin, end;
     for (int32_t i = 0; i < n_mats; i++) n_panels += a->mat[i].w->n_panels;
-    qn_split(n_panels, i_thread, n_threads, &begin, &end);
+    split_panels(n_panels, a->to_logits ? QN_RANK_GROUP / QN_PANEL : 1, i_thread, n_threads, &begin, &end);
     int64_t base = 0;
     for (int32_t i = 0; i < n_mats; i++) {
         const int64_t n = a->mat[i].w->n_panels;

@@ -126,6 +126,7 @@ void qn_plan_head(qn_plan *p, const qn_input *in, const qn_weight *head, float s
     qn_stage *s = append_matmul(p, "head", in, &(qn_mat){ .w = head }, 1);
     if (!s) return;
     s->u.matmul.to_logits = true;
+    p->n_logits = head->n_rows;
     s->u.matmul.softcap = softcap;
     s->u.matmul.logit_scale = logit_scale;
 }

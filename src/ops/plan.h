@@ -125,6 +125,7 @@ struct qn_plan {
     size_t n_stages, cap_stages;
     int64_t width[QN_REG_COUNT];
     int64_t row_width;       /* widest row that matrices read                                */
+    int64_t n_logits;
     int64_t norm_width;      /* widest of those that a norm makes                            */
     int32_t max_head_dim, max_heads;
     qn_rope rope[QN_MAX_ROPES];

@@ -3,6 +3,7 @@
 #include "src/base/pool.h"
 #include "src/run/engine.h"
 #include "src/run/textout.h"
+#include "src/sample/sampler.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static qn_status take_token(generation *g, int32_t *token, bool *ends, qn_genera
 {
     const qn_engine *e = g->s->engine;
     qn_str text;
-    QN_TRY(qn_sampler_pick(g->sampler, g->logits, token, err));
+    QN_TRY(qn_sampler_pick_grouped(g->sampler, g->logits, e->exec.extremes, token, err));
     if (r->n_generated++ == 0) r->first_token_seconds = qn_now() - g->began;
     qn_sampler_accept(g->sampler, *token);
     if (g->o->on_token) g->o->on_token(g->o->user, *token);

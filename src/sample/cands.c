@@ -30,22 +30,23 @@ void qn_cands_close(qn_cands *c)
     *c = (qn_cands){ 0 };
 }
 
-qn_status qn_cands_begin(qn_cands *c, const float *logits, qn_err *err)
+static int32_t n_groups(int32_t n)
+{
+    return (n + QN_RANK_GROUP - 1) / QN_RANK_GROUP;
+}
+
+qn_status qn_cands_begin(qn_cands *c, const float *logits, const qn_extremes *group, qn_err *err)
 {
     /* As integers of the same order, so that one pass that compilers vectorise finds the extremes and any NaN beyond the infinities. */
-    int32_t lo = INT32_MAX, hi = INT32_MIN;
-    for (int32_t i = 0; i < c->n_vocab; i++) {
-        const int32_t k = qn_float_rank(logits[i]);
-        lo = k < lo ? k : lo;
-        hi = k > hi ? k : hi;
-    }
-    if (lo < qn_float_rank(-INFINITY) || hi > qn_float_rank(INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "the logits hold NaN");
-    if (hi == qn_float_rank(INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "the logits hold +infinity");
-    if (hi == qn_float_rank(-INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "every logit is -infinity");
+    const qn_extremes e = group ? qn_extremes_join(group, n_groups(c->n_vocab)) : qn_extremes_of(logits, c->n_vocab);
+    if (e.lo < qn_float_rank(-INFINITY) || e.hi > qn_float_rank(INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "the logits hold NaN");
+    if (e.hi == qn_float_rank(INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "the logits hold +infinity");
+    if (e.hi == qn_float_rank(-INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "every logit is -infinity");
     c->logit = logits;
     c->id = NULL;
     c->n = c->n_vocab;
-    if (lo == qn_float_rank(-INFINITY)) qn_cands_drop_banned(c);
+    c->group = group;
+    if (e.lo == qn_float_rank(-INFINITY)) qn_cands_drop_banned(c);
     return QN_OK;
 }
 
@@ -53,34 +54,27 @@ float *qn_cands_edit(qn_cands *c)
 {
     if (c->logit != c->own_logit) memcpy(c->own_logit, c->logit, (size_t)c->n * sizeof *c->own_logit);
     c->logit = c->own_logit;
+    c->group = NULL;
     return c->own_logit;
 }
 
 static int32_t highest_rank(const qn_cands *c)
 {
-    int32_t hi = INT32_MIN;
-    for (int32_t i = 0; i < c->n; i++) {
-        const int32_t k = qn_float_rank(c->logit[i]);
-        hi = k > hi ? k : hi;
-    }
-    return hi;
+    return (c->group ? qn_extremes_join(c->group, n_groups(c->n)) : qn_extremes_of(c->logit, c->n)).hi;
 }
 
 int32_t qn_cands_argmax(const qn_cands *c)
 {
     const int32_t hi = highest_rank(c);
     int32_t i = 0;
+    while (c->group && c->group[i / QN_RANK_GROUP].hi != hi) i += QN_RANK_GROUP;
     while (i < c->n - 1 && qn_float_rank(c->logit[i]) != hi) i++;
     return qn_cands_id(c, i);
 }
 
 float qn_cands_max(const qn_cands *c)
 {
-    int32_t hi = highest_rank(c);
-    hi ^= (int32_t)((uint32_t)(hi >> 31) >> 1);
-    float x;
-    memcpy(&x, &hi, 4);
-    return x;
+    return qn_rank_float(highest_rank(c));
 }
 
 qn_softmax qn_cands_softmax(qn_cands *c)
@@ -112,6 +106,7 @@ static void settle(qn_cands *c, int32_t n)
 {
     c->logit = c->own_logit;
     c->id = c->own_id;
+    c->group = NULL;
     c->n = n;
 }
 
@@ -158,8 +153,9 @@ static void sift_down(uint64_t *heap, int32_t k, int32_t i)
     heap[i] = x;
 }
 
-/* A small k: one pass over the logits, and nothing as long as the vocabulary is written. */
+/* A small k: one pass over the logits, and nothing as long as the vocabulary is written. Groups that hold nothing above the heap's lowest are skipped. */
 enum { HEAP_MAX = 256 };
+_Static_assert((int)HEAP_MAX <= (int)QN_RANK_GROUP, "the heap is full before the second group");
 
 static void keep_highest_by_heap(qn_cands *c, int32_t k)
 {
@@ -167,6 +163,10 @@ static void keep_highest_by_heap(qn_cands *c, int32_t k)
     for (int32_t i = 0; i < k; i++) heap[i] = (uint64_t)qn_sort_key(c->logit[i]) << 32 | (uint32_t)~i;
     for (int32_t i = k / 2; i-- > 0;) sift_down(heap, k, i);
     for (int32_t i = k; i < c->n; i++) {
+        if (c->group && i % QN_RANK_GROUP == 0 && qn_rank_key(c->group[i / QN_RANK_GROUP].hi) <= heap[0] >> 32) {
+            i += QN_RANK_GROUP - 1;
+            continue;
+        }
         const uint32_t key = qn_sort_key(c->logit[i]);
         if (key <= heap[0] >> 32) continue;
         heap[0] = (uint64_t)key << 32 | (uint32_t)~i;

@@ -6,8 +6,7 @@
 #define QN_SAMPLE_CANDS_H
 
 #include "src/base/err.h"
-
-#include <string.h>
+#include "src/base/rank.h"
 
 enum { QN_SELECT_BINS = 2048 };
 
@@ -15,6 +14,7 @@ typedef struct qn_cands {
     const float *logit;   /* [n] the caller's until a step changes them                     */
     const int32_t *id;    /* [n] ascending; NULL: candidate i is token i                    */
     int32_t n;
+    const qn_extremes *group; /* [n / QN_RANK_GROUP, rounded up] of logit; NULL: not known   */
     double *p;            /* [n] after qn_cands_softmax                                     */
     int32_t n_vocab;
     float *own_logit;     /* [n_vocab]                                                      */
@@ -33,8 +33,9 @@ qn_status qn_cands_open(qn_cands *c, int32_t n_vocab, qn_err *err);
 void qn_cands_close(qn_cands *c);
 
 /** Start with every token whose logit is above -infinity. @param logits [n_vocab], borrowed until the next begin.
+ *  @param group  extremes of each QN_RANK_GROUP logits, borrowed likewise: searches for the highest then skip most groups. NULL: not known
  *  @return QN_ERR_NUMERIC: NaN, +infinity, or no candidate */
-qn_status qn_cands_begin(qn_cands *c, const float *logits, qn_err *err);
+qn_status qn_cands_begin(qn_cands *c, const float *logits, const qn_extremes *group, qn_err *err);
 
 static inline int32_t qn_cands_id(const qn_cands *c, int32_t i)
 {
@@ -72,19 +73,15 @@ void qn_cands_keep_highest(qn_cands *c, int32_t k);
  */
 void qn_cands_select(qn_cands *c, const double *weight, double target);
 
-/** Floats as integers of the same order; -0 equals 0, NaN is beyond the infinities. Signed: what SSE2 can compare. */
-static inline int32_t qn_float_rank(float x)
+/** The order of ranks, unsigned. */
+static inline uint32_t qn_rank_key(int32_t rank)
 {
-    const float y = x + 0.0f;
-    int32_t i;
-    memcpy(&i, &y, 4);
-    return i ^ (int32_t)((uint32_t)(i >> 31) >> 1);
+    return (uint32_t)rank ^ 0x80000000u;
 }
 
-/** The same order, unsigned. */
 static inline uint32_t qn_sort_key(float x)
 {
-    return (uint32_t)qn_float_rank(x) ^ 0x80000000u;
+    return qn_rank_key(qn_float_rank(x));
 }
 
 #endif

@@ -277,9 +277,9 @@ static qn_status add_bias(qn_sampler *s, qn_err *err)
     return c->n ? QN_OK : qn_fail(err, QN_ERR_NUMERIC, "every token is banned: there is nothing to choose from");
 }
 
-static qn_status run_chain(qn_sampler *s, const float *logits, qn_err *err)
+static qn_status run_chain(qn_sampler *s, const float *logits, const qn_extremes *group, qn_err *err)
 {
-    QN_TRY(qn_cands_begin(&s->cands, logits, err));
+    QN_TRY(qn_cands_begin(&s->cands, logits, group, err));
     if (s->o.n_bias) QN_TRY(add_bias(s, err));
     for (int32_t i = 0; i < s->n_stages; i++) run_stage[s->stage[i]](s);
     return s->no_memory ? qn_fail(err, QN_ERR_NOMEM, "no memory for the tokens that penalties look back on") : QN_OK;
@@ -287,7 +287,7 @@ static qn_status run_chain(qn_sampler *s, const float *logits, qn_err *err)
 
 qn_status qn_sampler_weigh(qn_sampler *s, const float *logits, const qn_cands **out, qn_err *err)
 {
-    QN_TRY(run_chain(s, logits, err));
+    QN_TRY(run_chain(s, logits, NULL, err));
     if (is_greedy(&s->o)) qn_cands_keep_highest(&s->cands, 1);
     else if (s->o.mirostat) qn_cut_mirostat(&s->cands, s->mu);
     qn_cands_softmax(&s->cands);
@@ -324,7 +324,12 @@ static qn_status pick_mirostat(qn_sampler *s, int32_t *token)
 
 qn_status qn_sampler_pick(qn_sampler *s, const float *logits, int32_t *token, qn_err *err)
 {
-    QN_TRY(run_chain(s, logits, err));
+    return qn_sampler_pick_grouped(s, logits, NULL, token, err);
+}
+
+qn_status qn_sampler_pick_grouped(qn_sampler *s, const float *logits, const qn_extremes *group, int32_t *token, qn_err *err)
+{
+    QN_TRY(run_chain(s, logits, group, err));
     if (is_greedy(&s->o)) {
         *token = qn_cands_argmax(&s->cands);
         return QN_OK;

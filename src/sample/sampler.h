@@ -17,6 +17,8 @@ typedef struct qn_sample_vocab {
 qn_status qn_sampler_open_vocab(qn_sampler **out, const qn_sample_vocab *vocab, const qn_sample_opts *opts, qn_err *err);
 /** Run the chain and fill the candidates' probabilities, without drawing. @return borrowed until the next call on the sampler */
 qn_status qn_sampler_weigh(qn_sampler *s, const float *logits, const qn_cands **out, qn_err *err);
+/** qn_sampler_pick with the extremes of each QN_RANK_GROUP logits, or NULL. The same token. */
+qn_status qn_sampler_pick_grouped(qn_sampler *s, const float *logits, const qn_extremes *group, int32_t *token, qn_err *err);
 
 /* ---- options ---- */
 

@@ -439,6 +439,7 @@ static void test_selection_equals_sorting(void **state)
 {
     (void)state;
     enum { V = 262144 };
+    static qn_extremes group[V / QN_RANK_GROUP];
     float *logits = malloc(V * sizeof *logits);
     ref *sorted = malloc(V * sizeof *sorted);
     char *in = malloc(V);
@@ -454,12 +455,15 @@ static void test_selection_equals_sorting(void **state)
         }
         qsort(sorted, V, sizeof *sorted, by_rank);
         static const int32_t ks[] = { 1, 2, 40, 256, 257, 5000, V - 1 };
-        for (size_t k = 0; k < sizeof ks / sizeof *ks; k++) {
-            assert_int_equal(qn_cands_begin(&c, logits, NULL), QN_OK);
-            qn_cut_top_k(&c, ks[k]);
-            assert_int_equal(c.n, ks[k]);
+        for (int32_t i = 0; i < V; i += QN_RANK_GROUP) group[i / QN_RANK_GROUP] = qn_extremes_of(logits + i, QN_RANK_GROUP);
+        for (size_t k = 0; k < 2 * sizeof ks / sizeof *ks; k++) {
+            const int32_t want = ks[k / 2];
+            assert_int_equal(qn_cands_begin(&c, logits, k % 2 ? group : NULL, NULL), QN_OK);
+            assert_int_equal(qn_cands_argmax(&c), sorted[0].id);
+            qn_cut_top_k(&c, want);
+            assert_int_equal(c.n, want);
             memset(in, 0, V);
-            for (int32_t i = 0; i < ks[k]; i++) in[sorted[i].id] = 1;
+            for (int32_t i = 0; i < want; i++) in[sorted[i].id] = 1;
             for (int32_t i = 0; i < c.n; i++) {
                 assert_true(in[qn_cands_id(&c, i)] && logits[qn_cands_id(&c, i)] == c.logit[i]);
                 if (i) assert_true(qn_cands_id(&c, i) > qn_cands_id(&c, i - 1));
@@ -467,7 +471,7 @@ static void test_selection_equals_sorting(void **state)
         }
         for (int at = 0; at < 4; at++) {
             static const float ps[] = { 0.001f, 0.5f, 0.9f, 0.9999f };
-            assert_int_equal(qn_cands_begin(&c, logits, NULL), QN_OK);
+            assert_int_equal(qn_cands_begin(&c, logits, NULL, NULL), QN_OK);
             const qn_softmax sm = qn_cands_softmax(&c);
             double sum = 0;
             int32_t n = 0;
@@ -504,7 +508,7 @@ static void test_mirostat_reaches_its_target(void **state)
     for (int i = 0; i < V; i++) x[i] = (float)(-1.1 * log(i + 1)); /* Zipf */
     qn_cands c;
     assert_int_equal(qn_cands_open(&c, V, NULL), QN_OK);
-    assert_int_equal(qn_cands_begin(&c, x, NULL), QN_OK);
+    assert_int_equal(qn_cands_begin(&c, x, NULL, NULL), QN_OK);
     const qn_softmax sm = qn_cands_softmax(&c);
     static const float taus[] = { 3, 4, 5.5f };
     for (size_t k = 0; k < 3; k++) {
