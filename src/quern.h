@@ -302,6 +302,15 @@ QN_API int32_t qn_cpu_levels(const char **names, int32_t cap);
  */
 QN_API qn_status qn_cpu_peak(const char *level, double *mul_adds_per_second, qn_err *err);
 
+/**
+ * What a step must read and multiply at least: `n` tokens of one timeline from `position` on. Nothing is evaluated.
+ * @param n          1 .. n_chunk; position + n <= n_ctx
+ * @param n_outputs  of its last tokens, logits are wanted: 0 .. n
+ * @param bytes      out: of weights and KV cache, each read once a step
+ */
+QN_API qn_status qn_engine_cost(const qn_engine *engine, int32_t position, int32_t n, int32_t n_outputs, double *bytes, double *mul_adds,
+                                qn_err *err);
+
 /** One stage of the forward pass, and what it has cost since the last reset. */
 typedef struct qn_stage_info {
     const char *name;         /* "qkv", "attend" ... Static                                  */

@@ -69,7 +69,7 @@ static void print_option(const cli_opt *o)
 static void print_options(const cli_opt *o, bool *headed)
 {
     for (; o->kind; o++) {
-        if (o->kind == CLI_FILE) continue;
+        if (o->kind == CLI_FILE || o->kind == CLI_FILES) continue;
         if (o->kind == CLI_TABLE) {
             print_options(o->target, headed);
             continue;
@@ -129,10 +129,10 @@ static bool set_value(const char *cmd, cli_opt *o, const char *text)
         *(const char **)o->target = text;
         return true;
     }
-    if (o->kind == CLI_LIST) {
+    if (o->kind == CLI_LIST || o->kind == CLI_FILES) {
         cli_list *l = o->target;
         if (l->n == CLI_LIST_MAX) {
-            cli_usage("%s: --%s is given more than %d times", cmd, o->name, CLI_LIST_MAX);
+            cli_usage("%s: %s%s is given more than %d times", cmd, o->kind == CLI_LIST ? "--" : "", o->name, CLI_LIST_MAX);
             return false;
         }
         l->item[l->n++] = text;
@@ -146,17 +146,17 @@ static cli_opt *find(cli_opt *opts, const char *name, size_t n, char letter)
     for (cli_opt *o = opts; o->kind; o++) {
         cli_opt *inner = o->kind == CLI_TABLE ? find(o->target, name, n, letter) : NULL;
         if (inner) return inner;
-        if (o->kind == CLI_FILE || o->kind == CLI_HEAD || o->kind == CLI_TABLE) continue;
+        if (o->kind == CLI_FILE || o->kind == CLI_FILES || o->kind == CLI_HEAD || o->kind == CLI_TABLE) continue;
         if (letter ? o->letter == letter : (strlen(o->name) == n && !memcmp(o->name, name, n))) return o;
     }
     return NULL;
 }
 
-/* A positional argument goes to the first CLI_FILE that has none yet. */
+/* A positional argument goes to the first CLI_FILE that has none yet, or to CLI_FILES. */
 static bool set_positional(const char *cmd, cli_opt *opts, const char *text)
 {
     for (cli_opt *o = opts; o->kind; o++)
-        if (o->kind == CLI_FILE && !o->given) return set_value(cmd, o, text);
+        if (o->kind == CLI_FILES || (o->kind == CLI_FILE && !o->given)) return set_value(cmd, o, text);
     cli_usage("%s: one argument too many: '%s'", cmd, text);
     return false;
 }
@@ -170,9 +170,10 @@ static cli_opt *match(cli_opt *opts, const char *a, const char **value)
         if (eq) *value = eq + 1;
         return find(opts, a + 2, eq ? (size_t)(eq - a - 2) : strlen(a + 2), 0);
     }
-    cli_opt *o = find(opts, NULL, 0, a[1]);
-    if (!o) return a[2] ? find(opts, a + 1, strlen(a + 1), 0) : NULL; /* "-pg" is written so by habit */
-    if (a[2]) *value = a + 2;
+    cli_opt *o = a[2] ? find(opts, a + 1, strlen(a + 1), 0) : NULL; /* "-pg" is written so by habit, and is not "-p g" */
+    if (o) return o;
+    o = find(opts, NULL, 0, a[1]);
+    if (o && a[2]) *value = a + 2;
     return o;
 }
 

@@ -24,7 +24,8 @@ typedef enum cli_kind {
     CLI_FLOAT,    /* float *, within [lo, hi]                                               */
     CLI_STR,      /* const char **                                                          */
     CLI_LIST,     /* cli_list *: may be given several times                                 */
-    CLI_FILE,     /* const char **: a positional argument; "..." of them are not supported  */
+    CLI_FILE,     /* const char **: a positional argument                                   */
+    CLI_FILES,    /* cli_list *: all positional arguments that are left                     */
     CLI_HEAD,     /* a heading in the help                                                  */
     CLI_TABLE,    /* cli_opt *: the options of another table, in this place                 */
 } cli_kind;

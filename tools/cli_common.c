@@ -39,8 +39,7 @@ cli_opt *cli_options_without(cli_opt *table, const char *name)
     return table;
 }
 
-/* A level that does not exist is a slip of the fingers: said before a model is loaded, with those there are. */
-static int check_level(const char *cpu)
+int cli_level_check(const char *cpu)
 {
     const char *names[16];
     char list[256] = "";
@@ -70,7 +69,7 @@ static void warn_of_model(const cli_engine *e)
 int cli_model_open(cli_engine *e)
 {
     qn_err err = { 0 };
-    const int level = check_level(e->cpu);
+    const int level = cli_level_check(e->cpu);
     if (level >= 0) return level;
     if (!cli_model_path(e->model_arg, e->path)) return CLI_FAULT;
     cli_interrupt_catch();
@@ -87,6 +86,7 @@ int cli_engine_open(cli_engine *e)
     qn_err err = { 0 };
     const qn_engine_opts o = {
         .size = sizeof o, .n_threads = e->threads, .n_ctx = e->ctx, .n_chunk = e->chunk, .cpu = e->cpu, .exact = e->exact,
+        .profile = e->profile,
     };
     return qn_engine_open(&e->engine, e->model, &o, &err) == QN_OK ? -1 : cli_failed(&err);
 }

@@ -8,7 +8,7 @@
 typedef struct cli_engine {
     const char *model_arg, *cpu;
     int32_t threads, ctx, chunk;
-    bool exact;
+    bool exact, profile;
     cli_opt opt[10];
     qn_model *model;
     qn_engine *engine;
@@ -21,6 +21,10 @@ int cli_model_open(cli_engine *e);
 /** Open the engine on the loaded model; ctx, threads and so on as the fields say. @return as above */
 int cli_engine_open(cli_engine *e);
 void cli_engine_close(cli_engine *e);
+
+/** A level that does not exist is a slip of the fingers: said before a model is loaded, with those there are. NULL is fine.
+ *  @return -1 to go on, else the exit code, after a message */
+int cli_level_check(const char *cpu);
 
 /** The table without the option of that name, where a command has its own. @return table */
 cli_opt *cli_options_without(cli_opt *table, const char *name);

@@ -40,7 +40,7 @@ def test_every_help():
         assert max(map(len, text.split("\n"))) <= 80, f"{command}: a line is wider than a terminal"
     for command, options in (("chat", ENGINE + SAMPLING + ["system", "stop", "stats"]),
                              ("run", ENGINE + SAMPLING + ["prompt", "file", "system", "raw", "max-tokens", "stop", "reverse-prompt", "ignore-end", "json", "stats"]),
-                             ("bench", ENGINE + ["prompt", "generate", "runs", "depth", "json"]),
+                             ("bench", ENGINE + "prompt generate pg depth runs profile layers no-limits json csv".split()),
                              ("logits", ENGINE + ["ids", "all", "output"])):
         text = quern(command, "--help").decode()
         for name in options:
@@ -60,7 +60,7 @@ def test_unknown_and_incomplete():
         mistake(command, "-@", says="-@")
         mistake(command, "-m", says="needs a value")
         mistake(command, "--model", "--threads", says="needs a value")
-        mistake(command, "stray", says="stray")
+        mistake(command, "stray", says="stray", code=1 if command == "bench" else 2)  # bench takes it for a model
         mistake(command, "--exact=1", says="takes no value")
     mistake("run", "-r", "-e", says="'-r' needs a value (TEXT); one that looks like an option is written --reverse-prompt='-e'")
     mistake("run", "-p", "x", "--stop", "", says="--stop")
@@ -101,11 +101,19 @@ def test_lists():
             mistake("bench", option, value, says=option)
     mistake("bench", "-p", "0", "-n", "0", says="nothing to measure")
     mistake("bench", "-r", "0", says="--runs")
+    for value in ("5", "5,", "0,5", "5,0", "1,2,3", "x,1", "-1,2"):
+        mistake("bench", f"--pg={value}", says="-pg")
+    for value in ("", ",", "scalar,", "nonsense", "scalar,nonsense", ",".join(["scalar"] * 17), ",".join(["scalar"] * 99)):
+        mistake("bench", f"--cpu={value}", says="--cpu")
+    mistake("bench", *["x"] * 65, says="64 times")
+    mistake("bench", *["x"] * 40, *["-m", "y"] * 30, says="64 models")
 
 
 def test_combinations():
     mistake("run", "-p", "x", "-f", "y", says="exclude")
     mistake("run", "-p", "x", "--raw", "-s", "y", says="--raw")
+    mistake("bench", "--json", "--csv", says="exclude")
+    mistake("bench", "--layers", "--csv", says="--csv")
     mistake("logits", "-o", "x", says="--ids")
     mistake("logits", "--ids", "1", "-p", "x", "-o", "y", says="either")
     mistake("logits", "--ids", "1", says="-o")
