@@ -7,7 +7,6 @@
 #include "quant/quant.h"
 
 #include "quant/fp4.h"
-#include "src/base/half.h"
 
 enum { N = 32, BYTES = 17 };
 
@@ -17,17 +16,11 @@ typedef struct block {
 } block;
 _Static_assert(sizeof(block) == BYTES, "a MXFP4 block as it is in files");
 
-/* 2^(e - 128); the first two are subnormal. */
-static float half_scale(uint8_t e)
-{
-    return qn_f32_from_bits(e < 2 ? (uint32_t)0x200000 << e : (uint32_t)(e - 1) << 23);
-}
-
 static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 {
     const block *b = (const block *)blocks;
     for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
-        const float d = half_scale(b->e);
+        const float d = qn_e8m0_half(b->e);
         for (int j = 0; j < 16; j++) {
             out[j] = d * qn_fp4_doubled(b->q[j]);
             out[j + 16] = d * qn_fp4_doubled(b->q[j] >> 4);

@@ -2,13 +2,21 @@
 #ifndef QN_QUANT_FP4_H
 #define QN_QUANT_FP4_H
 
-#include <stdint.h>
+#include "src/base/half.h"
 
-/** Twice the value of code 0 .. 15: bit 3 is the sign. Code 8 (minus zero) counts as plus zero. */
+/* Twice the values: bit 3 of a code is the sign. Code 8 (minus zero) counts as plus zero. */
+static const int8_t qn_fp4_doubles[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
+
+/** Twice the value of code 0 .. 15. */
 static inline float qn_fp4_doubled(unsigned code)
 {
-    static const int8_t doubled[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
-    return (float)doubled[code & 15];
+    return (float)qn_fp4_doubles[code & 15];
+}
+
+/** Half of MXFP4's scale, 2^(e - 128); the first two are subnormal. */
+static inline float qn_e8m0_half(uint8_t e)
+{
+    return qn_f32_from_bits(e < 2 ? (uint32_t)0x200000 << e : (uint32_t)(e - 1) << 23);
 }
 
 #endif

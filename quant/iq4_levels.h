@@ -4,11 +4,12 @@
 
 #include <stdint.h>
 
+static const int8_t qn_iq4_levels[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+
 /** Level of code 0 .. 15. */
 static inline float qn_iq4_level(unsigned code)
 {
-    static const int8_t levels[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
-    return (float)levels[code & 15];
+    return (float)qn_iq4_levels[code & 15];
 }
 
 #endif

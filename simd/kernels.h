@@ -13,7 +13,8 @@
  * 32639 = 127 * 256 + 127: q splits into two signed bytes, q = 256 * hi + lo, for byte instructions (sdot, smmla, AMX), which stay exact.
  * An integer dot product over a block (exact in int32) is combined by one fused multiply-add:
  *     acc = fma(dw * d, (float)isum, acc)     then, for formats with a minimum,     acc = fma(mw, d * sum(q), acc)
- * blocks ascending, acc starting at +0. 8-bit activations were rejected for the exact numerics: their error is larger than the margins
+ * blocks ascending, acc starting at +0. Where scales belong to 16 weights, each half of a block is taken so in its turn, and sum(q) is the half's,
+ * rounded as d * (float)sum. 8-bit activations were rejected for the exact numerics: their error is larger than the margins
  * between the first and second token of real models. Sixteen bits cost AVX2 nothing in multiply rate (vpmaddwd against vpmaddubsw +
  * vpmaddwd). F32, F16 and BF16 weights, and every format without a row of its own, use float32 activations: acc = fma(w, x, acc).
  */

@@ -8,6 +8,8 @@
  *
  * which is what vpmaddwd, vpdpwssd and smlal want, and in bytes the order 0 2 1 3 of byte kernels. Planes of high bits cover 32 weights: pair p
  * (weights 2p, 2p + 1) has its bits at n p and 16 + n p, for n bits a weight: 16 pairs of 1 bit in one line, 8 pairs of 2 bits in each of two.
+ * 2-bit codes are two such lines for 32 weights. 3-bit codes are three: pairs 5i .. 5i + 4 have bits 3j and 16 + 3j of line i, and what is left
+ * of the lines is pair 15, line i with its bits i at 15 and 31. So a pair costs a shift and a mask at every width from 2 to 4 bits.
  * 8-bit codes: a line is 4 weights, bytes k0 k2 k1 k3: the high bytes of the 16-bit halves are (k2, k3), the low ones (k0, k1).
  *
  * Formats with one 32-byte row of scales come in units of two blocks, so that lines never straddle cache lines; an odd last
@@ -77,6 +79,41 @@ typedef struct qn_panel_q6_k {
     } b[8];
 } qn_panel_q6_k;
 
+/** 256 weights in 16 sub-blocks of 16: value = (d * scale) * code - dmin * min. Byte r of s[k]: scale (low) and minimum of sub-block k. */
+typedef struct qn_panel_q2_k {
+    qn_halves d, dmin;
+    uint8_t s[16][QN_PANEL];
+    qn_line q[8][2];
+} qn_panel_q2_k;
+
+/** 256 weights in 16 sub-blocks of 16: value = (d * (scale - 32)) * (code - 4). Sub-block 2b + i: bits 0-3 of its scale are nibble i of byte r of
+ *  sl[b], bits 4-5 are bits 4 (b % 2) + 2 i, + 1 of sh[b / 2]. 1.8 % more than the file. */
+typedef struct qn_panel_q3_k {
+    qn_halves d, zero;
+    uint8_t sl[8][QN_PANEL], sh[4][QN_PANEL];
+    qn_line q[8][3];
+} qn_panel_q3_k;
+
+/** 64 weights: value = d * level[code]. */
+typedef struct qn_panel_iq4_nl {
+    qn_halves d[2];
+    qn_line q[2][4];
+} qn_panel_iq4_nl;
+
+/** 256 weights in 8 sub-blocks of 32: value = (d * (scale - 32)) * level[code]. Bits 0-3 of scale b are nibble b % 2 of byte r of sl[b / 2],
+ *  bits 4-5 are bits 2 (b % 4), + 1 of sh[b / 4]. */
+typedef struct qn_panel_iq4_xs {
+    qn_halves d;
+    uint8_t sh[2][QN_PANEL], sl[4][QN_PANEL];
+    qn_line q[8][4];
+} qn_panel_iq4_xs;
+
+/** 128 weights in 4 blocks of 32: value = 2^(e - 128) * doubled fp4[code]. */
+typedef struct qn_panel_mxfp4 {
+    uint8_t e[4][QN_PANEL];
+    qn_line q[4][4];
+} qn_panel_mxfp4;
+
 _Static_assert(sizeof(qn_panel_q4_0) == 9 * 64, "two blocks");
 _Static_assert(sizeof(qn_panel_q4_1) == 5 * 64, "one block");
 _Static_assert(sizeof(qn_panel_q5_0) == 11 * 64, "two blocks");
@@ -85,5 +122,10 @@ _Static_assert(sizeof(qn_panel_q8_0) == 17 * 64, "two blocks");
 _Static_assert(sizeof(qn_panel_q4_k) == 37 * 64, "one super-block");
 _Static_assert(sizeof(qn_panel_q5_k) == 45 * 64, "one super-block");
 _Static_assert(sizeof(qn_panel_q6_k) == 53 * 64, "one super-block");
+_Static_assert(sizeof(qn_panel_q2_k) == 21 * 64, "one super-block");
+_Static_assert(sizeof(qn_panel_q3_k) == 28 * 64, "one super-block");
+_Static_assert(sizeof(qn_panel_iq4_nl) == 9 * 64, "two blocks");
+_Static_assert(sizeof(qn_panel_iq4_xs) == 34 * 64, "one super-block");
+_Static_assert(sizeof(qn_panel_mxfp4) == 17 * 64, "four blocks");
 
 #endif

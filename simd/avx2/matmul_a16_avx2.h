@@ -20,7 +20,7 @@ typedef struct a16_format {
     const void *(*lines)(const uint8_t *panel, int64_t b);                    /* codes of block b              */
     __m256i (*pair)(const void *lines, int32_t h, int32_t p);                 /* weights 2p, 2p + 1 of rows 8h .. 8h + 7, plus offset */
     __m256 (*scale)(const uint8_t *panel, int64_t b, int32_t h, int32_t half); /* of the half of 16 weights     */
-    __m256 (*min)(const uint8_t *panel, int64_t b, int32_t h);                /* NULL: none                    */
+    __m256 (*min)(const uint8_t *panel, int64_t b, int32_t h, int32_t half);  /* as scale; NULL: none           */
     int32_t offset;                                                           /* code - offset is the weight   */
     int32_t halves;                                                           /* scales in a block: 1 or 2     */
     int32_t block_bytes;                                                      /* of 16 rows, on average        */
@@ -54,6 +54,31 @@ QN_INLINE __m256i qn_bcast_pair(const int16_t *q)
     return _mm256_set1_epi32(two);
 }
 
+/* 16 levels as bytes, plus the format's offset so that none is negative, for qn_level_pair. */
+QN_INLINE __m256i qn_level_table(const int8_t *level, const int32_t offset)
+{
+    const __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)level));
+    return _mm256_add_epi8(table, _mm256_set1_epi8((int8_t)offset));
+}
+
+/** Levels of a nibble line's codes as pairs: i is 0 .. 3. One look-up serves pairs 0 and 2, one 1 and 3. */
+QN_INLINE __m256i qn_level_pair(__m256i line, int32_t i, __m256i table)
+{
+    const __m256i code = _mm256_and_si256(i % 2 ? _mm256_srli_epi16(line, 4) : line, _mm256_set1_epi8(15));
+    const __m256i level = _mm256_shuffle_epi8(table, code);
+    return i < 2 ? _mm256_and_si256(level, _mm256_set1_epi16(255)) : _mm256_srli_epi16(level, 8);
+}
+
+/* c * sum of 16 activations. */
+QN_INLINE int32_t sum_of_half(const int16_t *q, __m256i c)
+{
+    const __m256i s = _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)q), c);
+    __m128i v = _mm_add_epi32(_mm256_castsi256_si128(s), _mm256_extracti128_si256(s, 1));
+    v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4e));
+    v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0xb1));
+    return _mm_cvtsi128_si32(v);
+}
+
 /* offset * sum(q) of each scale's part of each block: what the codes give too much. */
 QN_INLINE void offset_sums(const qn_matmul_args *a, const a16_format *f, int32_t *out)
 {
@@ -61,16 +86,36 @@ QN_INLINE void offset_sums(const qn_matmul_args *a, const a16_format *f, int32_t
     const __m256i c = _mm256_set1_epi16((int16_t)-f->offset);
     for (int32_t t = 0; t < a->n_tokens; t++) {
         for (int64_t i = 0; i < n; i++) {
-            const __m256i q = _mm256_loadu_si256((const __m256i *)(a->act.q + t * a->act.q_stride + 16 * i));
-            const __m256i s = _mm256_madd_epi16(q, c);
-            __m128i v = _mm_add_epi32(_mm256_castsi256_si128(s), _mm256_extracti128_si256(s, 1));
-            v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4e));
-            v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0xb1));
-            const int32_t sum = _mm_cvtsi128_si32(v);
+            const int32_t sum = sum_of_half(a->act.q + t * a->act.q_stride + 16 * i, c);
             int32_t *slot = out + (t * n + i) * f->halves / 2;
             *slot = f->halves == 2 || i % 2 == 0 ? sum : *slot + sum;
         }
     }
+}
+
+/* Sums of 16 activations each, of 8 neighbours. */
+QN_INLINE __m256i sums_of_8_halves(const int16_t *q)
+{
+    const __m256i one = _mm256_set1_epi16(1);
+    __m256i s[8];
+    QN_UNROLL
+    for (int32_t i = 0; i < 8; i++) s[i] = _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(q + 16 * i)), one);
+    QN_UNROLL
+    for (int32_t i = 0; i < 4; i++) s[i] = _mm256_hadd_epi32(s[2 * i], s[2 * i + 1]);
+    const __m256i a = _mm256_hadd_epi32(s[0], s[1]), b = _mm256_hadd_epi32(s[2], s[3]);
+    return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+}
+
+/* d * sum(q) of the halves of n blocks: [block][2]. */
+QN_INLINE void half_sums(const int16_t *q, const float *d, int64_t n, float *out)
+{
+    int64_t b = 0;
+    for (; b + 4 <= n; b += 4) {
+        const __m128 d4 = _mm_loadu_ps(d + b);
+        const __m256 d8 = _mm256_set_m128(_mm_unpackhi_ps(d4, d4), _mm_unpacklo_ps(d4, d4));
+        _mm256_storeu_ps(out + 2 * b, _mm256_mul_ps(d8, _mm256_cvtepi32_ps(sums_of_8_halves(q + QN_ACT_BLOCK * b))));
+    }
+    for (int64_t i = 2 * b; i < 2 * n; i++) out[i] = d[i / 2] * (float)sum_of_half(q + 16 * i, _mm256_set1_epi16(1));
 }
 
 QN_INLINE void prefetch_block(const uint8_t *at, const int32_t n_bytes)
@@ -83,7 +128,9 @@ QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, const u
 {
     const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, d_stride = a->act.q_stride / QN_ACT_BLOCK;
     const int16_t *tile_q = a->act.q + t0 * a->act.q_stride;
-    const float *d_at = a->act.d + t0 * d_stride, *s_at = a->act.s + t0 * d_stride;
+    const float *d_at = a->act.d + t0 * d_stride;
+    const float *s_at = f->halves == 2 ? a->scratch + t0 * n_blocks * 2 : a->act.s + t0 * d_stride;
+    const int64_t s_stride = f->halves == 2 ? 2 * n_blocks : d_stride;
     const int32_t *sums = (const int32_t *)a->scratch + t0 * n_blocks * f->halves;
     const int32_t n_pairs = 16 / f->halves;
     __m256 acc[2 * TILE];
@@ -118,14 +165,14 @@ QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, const u
                 acc[2 * t] = _mm256_fmadd_ps(_mm256_mul_ps(d0, d), _mm256_cvtepi32_ps(isum[2 * t]), acc[2 * t]);
                 acc[2 * t + 1] = _mm256_fmadd_ps(_mm256_mul_ps(d1, d), _mm256_cvtepi32_ps(isum[2 * t + 1]), acc[2 * t + 1]);
             }
-        }
-        if (!f->min) continue;
-        const __m256 m0 = f->min(panel, b, 0), m1 = f->min(panel, b, 1);
-        QN_UNROLL
-        for (int32_t t = 0; t < T; t++) {
-            const __m256 s = _mm256_broadcast_ss(s_at + t * d_stride + b);
-            acc[2 * t] = _mm256_fmadd_ps(m0, s, acc[2 * t]);
-            acc[2 * t + 1] = _mm256_fmadd_ps(m1, s, acc[2 * t + 1]);
+            if (!f->min) continue;
+            const __m256 m0 = f->min(panel, b, 0, half), m1 = f->min(panel, b, 1, half);
+            QN_UNROLL
+            for (int32_t t = 0; t < T; t++) {
+                const __m256 s = _mm256_broadcast_ss(s_at + t * s_stride + b * f->halves + half);
+                acc[2 * t] = _mm256_fmadd_ps(m0, s, acc[2 * t]);
+                acc[2 * t + 1] = _mm256_fmadd_ps(m1, s, acc[2 * t + 1]);
+            }
         }
     }
     QN_UNROLL
@@ -137,7 +184,10 @@ QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, const u
 
 QN_INLINE void direct(const qn_matmul_args *a, const a16_format *f)
 {
+    const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, d_stride = a->act.q_stride / QN_ACT_BLOCK;
     if (f->offset) offset_sums(a, f, (int32_t *)a->scratch);
+    for (int32_t t = 0; f->min && f->halves == 2 && t < a->n_tokens; t++)
+        half_sums(a->act.q + t * a->act.q_stride, a->act.d + t * d_stride, n_blocks, a->scratch + t * n_blocks * 2);
     for (int64_t i = 0; i < a->n_panels; i++) {
         const uint8_t *panel = a->w + (size_t)i * a->panel_bytes;
         const int64_t rows = a->n_rows - QN_PANEL * i;
@@ -156,8 +206,9 @@ QN_INLINE void direct(const qn_matmul_args *a, const a16_format *f)
 typedef struct a16_piece {
     __m256i w[PIECE_BLOCKS][16][2];  /* [block][pair][rows 0-7, 8-15] int16 pairs */
     __m256 d[PIECE_BLOCKS][2][2];    /* [block][half][rows]                       */
-    __m256 m[PIECE_BLOCKS][2];
-    __m256 acc[2 * TILE];    /* [token][rows] of the tile at hand          */
+    __m256 m[PIECE_BLOCKS][2][2];
+    __m256 acc[2 * TILE];            /* [token][rows] of the tile at hand         */
+    float s[TILE][PIECE_BLOCKS][2];  /* its sums of halves                        */
 } a16_piece;
 _Static_assert(sizeof(a16_piece) + 32 <= QN_MATMUL_SCRATCH * sizeof(float), "a piece fits the scratch memory");
 
@@ -173,8 +224,10 @@ QN_INLINE void piece_unpack(const a16_format *f, const uint8_t *panel, int64_t b
         QN_UNROLL
         for (int32_t h = 0; h < 2; h++) {
             QN_UNROLL
-            for (int32_t half = 0; half < f->halves; half++) out->d[b][half][h] = f->scale(panel, b0 + b, h, half);
-            if (f->min) out->m[b][h] = f->min(panel, b0 + b, h);
+            for (int32_t half = 0; half < f->halves; half++) {
+                out->d[b][half][h] = f->scale(panel, b0 + b, h, half);
+                if (f->min) out->m[b][half][h] = f->min(panel, b0 + b, h, half);
+            }
         }
     }
 }
@@ -211,6 +264,7 @@ QN_INLINE void piece_tile(const qn_matmul_args *a, const a16_format *f, a16_piec
         q[t] = a->act.q + (t0 + t) * a->act.q_stride + b0 * QN_ACT_BLOCK;
         acc[2 * t] = b0 ? qn_load8(out + t * a->out_stride, rows) : _mm256_setzero_ps();
         acc[2 * t + 1] = b0 && rows > 8 ? qn_load8(out + t * a->out_stride + 8, rows - 8) : _mm256_setzero_ps();
+        if (f->min && f->halves == 2) half_sums(q[t], d + t * d_stride, n, w->s[t][0]);
     }
     const int64_t next = T * a->act.q_stride;
     for (int64_t b = 0; b < n; b++) {
@@ -230,10 +284,10 @@ QN_INLINE void piece_tile(const qn_matmul_args *a, const a16_format *f, a16_piec
                 const __m256 x = _mm256_broadcast_ss(d + t * d_stride + b);
                 __m256 y0 = _mm256_fmadd_ps(_mm256_mul_ps(w->d[b][half][0], x), _mm256_cvtepi32_ps(isum[2 * t]), acc[2 * t]);
                 __m256 y1 = _mm256_fmadd_ps(_mm256_mul_ps(w->d[b][half][1], x), _mm256_cvtepi32_ps(isum[2 * t + 1]), acc[2 * t + 1]);
-                if (f->min && half == f->halves - 1) {
-                    const __m256 z = _mm256_broadcast_ss(s + t * d_stride + b);
-                    y0 = _mm256_fmadd_ps(w->m[b][0], z, y0);
-                    y1 = _mm256_fmadd_ps(w->m[b][1], z, y1);
+                if (f->min) {
+                    const __m256 z = _mm256_broadcast_ss(f->halves == 2 ? &w->s[t][b][half] : s + t * d_stride + b);
+                    y0 = _mm256_fmadd_ps(w->m[b][half][0], z, y0);
+                    y1 = _mm256_fmadd_ps(w->m[b][half][1], z, y1);
                 }
                 acc[2 * t] = y0;
                 acc[2 * t + 1] = y1;
@@ -271,7 +325,7 @@ QN_INLINE void unpacked(const qn_matmul_args *a, const a16_format *f)
     }
 }
 
-/** `run` of a row: f must be a constant. Direct tiles of formats with an offset need room for the sums. */
+/** `run` of a row: f must be a constant. Direct tiles of formats with an offset, or with minimums of halves, need room for the sums. */
 QN_INLINE void qn_matmul_a16_avx2(const qn_matmul_args *a, const a16_format *f)
 {
     if (a->n_tokens <= f->direct && a->n_tokens * (a->n_cols / 16) <= QN_MATMUL_SCRATCH) direct(a, f);

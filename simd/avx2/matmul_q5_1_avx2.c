@@ -21,8 +21,9 @@ QN_INLINE __m256 scale(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
     return qn_load8_f16(((const qn_panel_q5_1 *)panel)[b].d + 8 * h);
 }
 
-QN_INLINE __m256 min(const uint8_t *panel, int64_t b, int32_t h)
+QN_INLINE __m256 min(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
 {
+    (void)half;
     return qn_load8_f16(((const qn_panel_q5_1 *)panel)[b].m + 8 * h);
 }
 

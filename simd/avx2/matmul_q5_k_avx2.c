@@ -22,10 +22,11 @@ QN_INLINE __m256 scale(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
     return _mm256_mul_ps(qn_load8_f16(p->d + 8 * h), qn_load8_u8(p->sc[b % 8] + 8 * h));
 }
 
-QN_INLINE __m256 min(const uint8_t *panel, int64_t b, int32_t h)
+QN_INLINE __m256 min(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
 {
     const qn_panel_q5_k *p = (const qn_panel_q5_k *)panel + b / 8;
     const __m256 m = _mm256_mul_ps(qn_load8_f16(p->dmin + 8 * h), qn_load8_u8(p->mn[b % 8] + 8 * h));
+    (void)half;
     return _mm256_xor_ps(m, _mm256_set1_ps(-0.0f));
 }
 

@@ -21,6 +21,11 @@ void qn_init_scalar(qn_kernels *k)
     qn_rows_init_q4_k_scalar(k);
     qn_rows_init_q5_k_scalar(k);
     qn_rows_init_q6_k_scalar(k);
+    qn_rows_init_q2_k_scalar(k);
+    qn_rows_init_q3_k_scalar(k);
+    qn_rows_init_iq4_nl_scalar(k);
+    qn_rows_init_iq4_xs_scalar(k);
+    qn_rows_init_mxfp4_scalar(k);
     k->quantize_a16 = qn_quantize_a16_scalar;
     k->rms_norm = qn_rms_norm_scalar;
     k->layer_norm = qn_layer_norm_scalar;

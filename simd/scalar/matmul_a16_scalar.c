@@ -10,15 +10,19 @@ static int32_t dot(const int16_t *w, const int16_t *q, int32_t n)
     return sum;
 }
 
+static float half_add(const qn_block *w, int32_t half, const int16_t *q, float d, float acc)
+{
+    int32_t sum = 0;
+    acc = fmaf(w->d[half] * d, (float)dot(w->q + 16 * half, q + 16 * half, 16), acc);
+    for (int32_t i = 0; i < 16; i++) sum += q[16 * half + i];
+    return w->min ? fmaf(w->m[half], d * (float)sum, acc) : acc;
+}
+
 static float block_add(const qn_block *w, const int16_t *q, float d, float s, float acc)
 {
-    if (w->halves) {
-        acc = fmaf(w->d[0] * d, (float)dot(w->q, q, 16), acc);
-        acc = fmaf(w->d[1] * d, (float)dot(w->q + 16, q + 16, 16), acc);
-    } else {
-        acc = fmaf(w->d[0] * d, (float)dot(w->q, q, 32), acc);
-    }
-    return w->min ? fmaf(w->m, s, acc) : acc;
+    if (w->halves) return half_add(w, 1, q, d, half_add(w, 0, q, d, acc));
+    acc = fmaf(w->d[0] * d, (float)dot(w->q, q, 32), acc);
+    return w->min ? fmaf(w->m[0], s, acc) : acc;
 }
 
 void qn_matmul_a16_scalar(const qn_matmul_args *a, qn_block_fn read)
@@ -46,7 +50,7 @@ void qn_unpack_a16_scalar(const uint8_t *panel, int32_t r, int64_t n_cols, float
         read(panel, r, b, &w);
         for (int32_t i = 0; i < QN_ACT_BLOCK; i++) {
             const float v = w.d[i / 16] * (float)w.q[i];
-            out[b * QN_ACT_BLOCK + i] = w.min ? v + w.m : v;
+            out[b * QN_ACT_BLOCK + i] = w.min ? v + w.m[i / 16] : v;
         }
     }
 }

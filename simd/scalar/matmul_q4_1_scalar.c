@@ -34,7 +34,7 @@ static void read_block(const uint8_t *panel, int32_t r, int64_t b, qn_block *out
     qn_nibbles_get(p->q, r, code);
     for (int32_t i = 0; i < 32; i++) out->q[i] = code[i];
     out->d[0] = out->d[1] = qn_f32_from_f16(p->d[r]);
-    out->m = qn_f32_from_f16(p->m[r]);
+    out->m[0] = out->m[1] = qn_f32_from_f16(p->m[r]);
     out->halves = false;
     out->min = true;
 }

@@ -10,8 +10,8 @@
 typedef struct qn_block {
     int16_t q[32];
     float d[2];      /* scale of each half of 16                                   */
-    float m;         /* added to every weight                                      */
-    bool halves;     /* d[0] and d[1] are two scales: two sums, else one sum of 32 */
+    float m[2];      /* added to every weight of the half                          */
+    bool halves;     /* the halves have scales of their own: two sums, else one of 32 with d[0] and m[0] */
     bool min;        /* m has a part                                               */
 } qn_block;
 
@@ -54,6 +54,11 @@ void qn_rows_init_q8_0_scalar(qn_kernels *k);
 void qn_rows_init_q4_k_scalar(qn_kernels *k);
 void qn_rows_init_q5_k_scalar(qn_kernels *k);
 void qn_rows_init_q6_k_scalar(qn_kernels *k);
+void qn_rows_init_q2_k_scalar(qn_kernels *k);
+void qn_rows_init_q3_k_scalar(qn_kernels *k);
+void qn_rows_init_iq4_nl_scalar(qn_kernels *k);
+void qn_rows_init_iq4_xs_scalar(qn_kernels *k);
+void qn_rows_init_mxfp4_scalar(qn_kernels *k);
 void qn_rows_init_float_scalar(qn_kernels *k);
 void qn_rows_init_fallback_scalar(qn_kernels *k);
 
