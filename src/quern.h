@@ -274,7 +274,7 @@ typedef struct qn_session qn_session;
 
 typedef struct qn_engine_opts {
     size_t size;
-    int32_t n_threads;        /* 0: physical cores that affinity and the cgroup quota allow  */
+    int32_t n_threads;        /* 0: physical cores that affinity and the cgroup quota allow; more than there are CPUs count as these */
     int32_t n_ctx;            /* positions a session can hold; 0: min(trained, 4096)         */
     int32_t n_chunk;          /* prompt tokens a step, 1 .. 4096; 0: 512                     */
     const char *cpu;          /* highest instruction set level: "scalar", "avx2" ...; NULL: all the machine has */

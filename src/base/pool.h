@@ -39,6 +39,9 @@ static inline void qn_split(int64_t n, int32_t i, int32_t n_threads, int64_t *be
  *  down. 1 .. QN_POOL_MAX. */
 int32_t qn_threads_default(void);
 
+/** The most threads that can run at once: CPUs of the affinity mask. 1 .. QN_POOL_MAX. */
+int32_t qn_threads_most(void);
+
 /** Seconds on a monotonic clock. */
 double qn_now(void);
 

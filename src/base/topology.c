@@ -298,3 +298,12 @@ int32_t qn_threads_default(void)
     qn_topology_free(&t);
     return n > QN_POOL_MAX ? QN_POOL_MAX : n;
 }
+
+int32_t qn_threads_most(void)
+{
+    qn_topology t;
+    if (qn_topology_here(&t, NULL) != QN_OK) return 1;
+    const int32_t n = t.n_cpus;
+    qn_topology_free(&t);
+    return n > QN_POOL_MAX ? QN_POOL_MAX : n;
+}

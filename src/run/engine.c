@@ -29,19 +29,17 @@ static qn_status check_memory(const qn_engine *e, qn_err *err)
                    (double)need / 1e9, (double)have / 1e9, fits);
 }
 
-static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, qn_err *err)
+static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_threads, qn_err *err)
 {
     const qn_net *net = &e->model->net;
-    if (o && (o->n_threads < 0 || o->n_threads > 512))
-        return qn_fail(err, QN_ERR_ARG, "%d threads; it must be 1 to 512, or 0", o->n_threads);
     e->n_ctx = o ? o->n_ctx : 0;
     e->n_chunk = o ? o->n_chunk : 0;
     QN_TRY(qn_resolve_sizes(net->n_ctx_train, &e->n_ctx, &e->n_chunk, err));
     QN_TRY(qn_kernels_init(&e->kernels, o ? o->cpu : NULL, o && o->exact, err));
     QN_TRY(qn_net_plan(net, &e->plan, err));
     QN_TRY(qn_net_kv_layout(net, e->n_ctx, e->n_chunk, &e->kv_layout, err));
-    QN_TRY(qn_pool_open(&e->pool, o ? o->n_threads : 0, err));
-    const int32_t n_threads = qn_pool_n_threads(e->pool);
+    QN_TRY(qn_pool_open(&e->pool, n_threads, err));
+    n_threads = qn_pool_n_threads(e->pool);
     e->memory_bytes = qn_exec_bytes(&e->plan, e->n_chunk, e->n_ctx, n_threads);
     QN_TRY(check_memory(e, err));
     QN_TRY(qn_pages_new(&e->memory, e->memory_bytes, "the buffers of a step", err));
@@ -52,14 +50,23 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, qn_err *err)
     return QN_OK;
 }
 
+/* A thread without a CPU of its own makes all others wait for it at every barrier: three on two CPUs decode at a quarter of the speed of two. */
 qn_status qn_engine_open(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, qn_err *err)
+{
+    const int32_t most = qn_threads_most(), asked = opts ? opts->n_threads : 0;
+    *out = NULL;
+    if (asked < 0 || asked > QN_POOL_MAX) return qn_fail(err, QN_ERR_ARG, "%d threads; it must be 1 to %d, or 0", asked, QN_POOL_MAX);
+    return qn_engine_open_threads(out, model, opts, asked < most ? asked : most, err);
+}
+
+qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, int32_t n_threads, qn_err *err)
 {
     *out = NULL;
     if (!model->has_net) return qn_fail(err, QN_ERR_ARG, "the model was opened for its vocabulary alone");
     qn_engine *e = qn_new(1, sizeof *e);
     if (!e) return qn_fail(err, QN_ERR_NOMEM, "no memory for the engine");
     e->model = model;
-    const qn_status s = open_parts(e, opts, err);
+    const qn_status s = open_parts(e, opts, n_threads, err);
     if (s != QN_OK) qn_engine_close(&e);
     *out = e;
     return s;

@@ -2,6 +2,7 @@
  * registered architecture and every format with kernels. */
 #include "models/model.h"
 #include "quant/quant.h"
+#include "src/run/engine.h"
 #include "tests/common/tiny_model.h"
 
 #include <pthread.h>
@@ -35,18 +36,22 @@ static qn_model *open_model(void)
     return m;
 }
 
-static qn_engine *open_engine(const qn_model *m, int32_t n_threads, int32_t n_chunk, const char *cpu)
+static qn_engine *open_engine_ctx(const qn_model *m, int32_t n_threads, int32_t n_chunk, const char *cpu, int32_t n_ctx)
 {
     qn_engine *e = NULL;
     qn_err err = { 0 };
     qn_engine_opts o = QN_ENGINE_OPTS_INIT;
-    o.n_threads = n_threads;
     o.n_chunk = n_chunk;
-    o.n_ctx = 128;
+    o.n_ctx = n_ctx;
     o.cpu = cpu;
     o.exact = true;
-    if (qn_engine_open(&e, m, &o, &err) != QN_OK) fail_msg("%s", err.text);
+    if (qn_engine_open_threads(&e, m, &o, n_threads, &err) != QN_OK) fail_msg("%s", err.text);
     return e;
+}
+
+static qn_engine *open_engine(const qn_model *m, int32_t n_threads, int32_t n_chunk, const char *cpu)
+{
+    return open_engine_ctx(m, n_threads, n_chunk, cpu, 128);
 }
 
 static qn_session *open_session(qn_engine *e)
@@ -113,6 +118,33 @@ static void same_bits(void **state)
     const int32_t n = tiny_model_formats(&types);
     for (int32_t a = 0; a < qn_arch_count(); a++)
         for (int32_t i = 0; i < n; i++) check_model(qn_arch_at(a)->name, types[i]);
+}
+
+/* Attention over several parts: many tokens at once, one at a time with the parts shared out over threads, and chunks that end anywhere. */
+static void long_contexts(void **state)
+{
+    (void)state;
+    enum { N = 600 };
+    static const struct {
+        int32_t n_threads, n_chunk;
+    } ways[] = { { 1, 512 }, { 2, 1 }, { 3, 3 }, { 3, 100 }, { 2, 257 } };
+    static float all[2][N * TINY_VOCAB];
+    static int32_t ids[N];
+    for (int32_t i = 0; i < N; i++) ids[i] = (i * 7919 + 11) % TINY_VOCAB;
+    for (int32_t a = 0; a < qn_arch_count(); a++) {
+        const char *arch = qn_arch_at(a)->name;
+        assert_true(tiny_model_write(path, arch, 8, 9));
+        qn_model *m = open_model();
+        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+            qn_engine *e = open_engine_ctx(m, ways[i].n_threads, ways[i].n_chunk, NULL, N + 10);
+            qn_session *s = open_session(e);
+            assert_int_equal(qn_session_eval_all(s, ids, N, all[i > 0], NULL), QN_OK);
+            if (i) assert_same(all[0], all[1], N * TINY_VOCAB, "a long context", arch, "Q8_0");
+            qn_session_close(&s);
+            qn_engine_close(&e);
+        }
+        qn_model_close(&m);
+    }
 }
 
 /* Going back and taking another way gives what a fresh session gives, and a window that was overwritten is not gone back to. */
@@ -224,6 +256,7 @@ int main(void)
     snprintf(path, sizeof path, "/tmp/quern-tiny-%ld.gguf", (long)getpid());
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits),
+        cmocka_unit_test(long_contexts),
         cmocka_unit_test(rewound_prefix),
         cmocka_unit_test(engines_side_by_side),
         cmocka_unit_test(refusals),
