@@ -90,6 +90,9 @@ has() {
         pkg-config --exists "$lib"
         ;;
     ca-certificates) [ -n "${SSL_CERT_FILE-}" ] || [ -s /etc/ssl/certs/ca-certificates.crt ] || [ -d /etc/pki/tls ] || [ -s /etc/ssl/cert.pem ] ;;
+    gcc-aarch64-linux-gnu) command -v aarch64-linux-gnu-gcc ;;
+    libc6-dev-arm64-cross) printf '#include <stdio.h>\n' | aarch64-linux-gnu-gcc -x c -fsyntax-only - ;;
+    qemu-user) command -v qemu-aarch64 ;;
     python3) python3 -c 'import ctypes, hashlib, json, ssl, zipfile' ;;
     python3-pip) python3 -m pip --version ;;
     *) command -v "$1" ;;

@@ -1,0 +1,22 @@
+# CMake toolchain: Linux on 64-bit Arm, built with Debian's cross compiler and run by qemu's user emulation. `sh tests/arm` prepares what it needs.
+#   QUERN_SYSROOT   folder with the libraries for arm64 as their Debian packages have them (usr/include, usr/lib/aarch64-linux-gnu, the loader)
+#   QUERN_QEMU_CPU  the CPU that qemu plays: max, neoverse-n1 (dotprod), cortex-a53 (neither dotprod nor i8mm)
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES QUERN_SYSROOT QUERN_QEMU_CPU)
+if(NOT QUERN_QEMU_CPU)
+  set(QUERN_QEMU_CPU max)
+endif()
+
+set(CMAKE_FIND_ROOT_PATH ${QUERN_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${QUERN_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${QUERN_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig)
+set(ENV{PKG_CONFIG_PATH} "")
+# Libraries that libraries need. They are found at run time where the loader looks, below qemu's -L.
+set(CMAKE_EXE_LINKER_FLAGS_INIT -Wl,-rpath-link,${QUERN_SYSROOT}/usr/lib/aarch64-linux-gnu:${QUERN_SYSROOT}/lib/aarch64-linux-gnu)
+set(CMAKE_SKIP_RPATH ON)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -cpu ${QUERN_QEMU_CPU} -L ${QUERN_SYSROOT})
