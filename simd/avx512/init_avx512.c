@@ -21,5 +21,6 @@ void qn_init_avx512(qn_kernels *k)
     row_set(k, "Q4_K", qn_matmul_q4_k_avx512);
     row_set(k, "Q5_K", qn_matmul_q5_k_avx512);
     row_set(k, "Q6_K", qn_matmul_q6_k_avx512);
+    k->attention = qn_attention_avx512;
     k->peak = qn_peak_avx512;
 }

@@ -8,8 +8,7 @@
 
 enum {
     TILE = 14,            /* tokens at a time: 14 integer and 14 float sums leave 4 registers                       */
-    PREFETCH_BYTES = 2560, /* ahead of the panel being read: the hardware's own prefetch stops at page borders */
-    GROUP_BYTES = 384 * 1024
+    PREFETCH_BYTES = 2560 /* ahead of the panel being read: the hardware's own prefetch stops at page borders */
 };
 
 typedef int32_t __attribute__((may_alias, aligned(2))) qn_pair;
@@ -23,31 +22,6 @@ QN_INLINE __m512i qn_dot_avx512(__m512i acc, __m512i w, const qn_pair *q)
     return acc;
 }
 
-/* Rows of activations, q, d or s: two bases 7 rows apart. */
-typedef struct a16_rows {
-    const char *base[2];
-    int64_t s1, s3, s5;      /* bytes of 1, 3 and 5 rows: with x86's factors 2 and 4 they reach all rows in between */
-} a16_rows;
-
-QN_INLINE a16_rows rows_open(const void *at, int64_t row_bytes)
-{
-    return (a16_rows){ { at, (const char *)at + 7 * row_bytes }, row_bytes, 3 * row_bytes, 5 * row_bytes };
-}
-
-QN_INLINE const void *row_at(const a16_rows *r, const int32_t t)
-{
-    const char *base = r->base[t / 7];
-    switch (t % 7) {
-    case 0: return base;
-    case 1: return base + r->s1;
-    case 2: return base + 2 * r->s1;
-    case 3: return base + r->s3;
-    case 4: return base + 4 * r->s1;
-    case 5: return base + r->s5;
-    default: return base + 2 * r->s3;
-    }
-}
-
 QN_INLINE void prefetch_block(const uint8_t *at, const int32_t n_bytes)
 {
     for (int32_t i = 0; i < n_bytes; i += 64) _mm_prefetch((const char *)at + PREFETCH_BYTES + i, _MM_HINT_T0);
@@ -58,19 +32,14 @@ QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, a16_dot
                            const int32_t T)
 {
     const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, d_stride = a->act.q_stride / QN_ACT_BLOCK;
-    a16_rows q = rows_open(a->act.q + t0 * a->act.q_stride, a->act.q_stride * 2);
-    a16_rows d = rows_open(a->act.d + t0 * d_stride, d_stride * 4), s = rows_open(a->act.s + t0 * d_stride, d_stride * 4);
+    qn_rows14 q = qn_rows14_open(a->act.q + t0 * a->act.q_stride, a->act.q_stride * 2);
+    qn_rows14 d = qn_rows14_open(a->act.d + t0 * d_stride, d_stride * 4), s = qn_rows14_open(a->act.s + t0 * d_stride, d_stride * 4);
     const int32_t n_pairs = 16 / f->halves;
     __m512 acc[TILE];
     QN_UNROLL
     for (int32_t t = 0; t < T; t++) acc[t] = _mm512_setzero_ps();
     for (int64_t b = 0; b < n_blocks; b++) {
         const void *lines = f->lines(panel, b);
-        QN_KEEP(q.base[0]);
-        QN_KEEP(q.base[1]);
-        QN_KEEP(q.s1);
-        QN_KEEP(q.s3);
-        QN_KEEP(q.s5);
         if (t0 == 0) prefetch_block(panel + b * f->block_bytes, f->block_bytes);
         QN_UNROLL
         for (int32_t half = 0; half < f->halves; half++) {
@@ -80,36 +49,27 @@ QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, a16_dot
             QN_UNROLL
             for (int32_t p = half * n_pairs; p < (half + 1) * n_pairs; p++) {
                 const __m512i w = f->pair(lines, p);
-                if (p > 0) {
-                    q.base[0] += 4;
-                    q.base[1] += 4;
-                    QN_KEEP(q.base[0]);
-                    QN_KEEP(q.base[1]);
-                }
                 QN_UNROLL
-                for (int32_t t = 0; t < T; t++) isum[t] = dot(isum[t], w, (const qn_pair *)row_at(&q, t));
+                for (int32_t t = 0; t < T; t++) isum[t] = dot(isum[t], w, qn_rows14_at(&q, t));
+                qn_rows14_step(&q, 4);
             }
             const __m512 scale = f->scale(panel, b, half);
             QN_UNROLL
             for (int32_t t = 0; t < T; t++) {
-                const __m512 x = _mm512_set1_ps(*(const float *)row_at(&d, t));
+                const __m512 x = _mm512_set1_ps(*(const float *)qn_rows14_at(&d, t));
                 acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(scale, x), _mm512_cvtepi32_ps(isum[t]), acc[t]);
             }
         }
         if (f->min) {
             const __m512 min = f->min(panel, b);
             QN_UNROLL
-            for (int32_t t = 0; t < T; t++) acc[t] = _mm512_fmadd_ps(min, _mm512_set1_ps(*(const float *)row_at(&s, t)), acc[t]);
+            for (int32_t t = 0; t < T; t++) acc[t] = _mm512_fmadd_ps(min, _mm512_set1_ps(*(const float *)qn_rows14_at(&s, t)), acc[t]);
         }
-        for (int32_t i = 0; i < 2; i++) {
-            q.base[i] += 4;
-            d.base[i] += 4;
-            s.base[i] += 4;
-        }
+        qn_rows14_step(&d, 4);
+        qn_rows14_step(&s, 4);
     }
-    const __mmask16 mask = qn_mask16(rows);
     QN_UNROLL
-    for (int32_t t = 0; t < T; t++) _mm512_mask_storeu_ps(out + t * a->out_stride, mask, acc[t]);
+    for (int32_t t = 0; t < T; t++) qn_store16(out + t * a->out_stride, rows, acc[t]);
 }
 
 /* All tokens over a panel before the next one: it stays in the L1 cache. */
