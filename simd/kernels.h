@@ -14,9 +14,10 @@
  * An integer dot product over a block (exact in int32) is combined by one fused multiply-add:
  *     acc = fma(dw * d, (float)isum, acc)     then, for formats with a minimum,     acc = fma(mw, d * sum(q), acc)
  * blocks ascending, acc starting at +0. Where scales belong to 16 weights, each half of a block is taken so in its turn, and sum(q) is the half's,
- * rounded as d * (float)sum. 8-bit activations were rejected for the exact numerics: their error is larger than the margins
- * between the first and second token of real models. Sixteen bits cost AVX2 nothing in multiply rate (vpmaddwd against vpmaddubsw +
- * vpmaddwd). F32, F16 and BF16 weights, and every format without a row of its own, use float32 activations: acc = fma(w, x, acc).
+ * rounded as d * (float)sum. 8-bit activations are not the default: their error is larger than the margins between the first and second token of real
+ * models. Who asks for them gets A8, the same with 8-bit integers, twice as many of which go into an instruction:
+ *     x[i] ~ d * q[i],  d = amax / 127,  q = round-to-nearest-even(x * (127 / amax))
+ * F32, F16 and BF16 weights, and every format without a row of its own, use float32 activations: acc = fma(w, x, acc).
  */
 #ifndef QN_SIMD_KERNELS_H
 #define QN_SIMD_KERNELS_H
@@ -24,6 +25,9 @@
 #include "quant/quant.h"
 
 #define QN_A16_MAX 32639.0f
+#define QN_A8_MAX 127.0f
+/** A8 activations lie in memory so that four bytes meet the weights of a nibble line (simd/panel.h): byte i of each 8 is column order[i]. */
+#define QN_A8_ORDER { 0, 4, 1, 5, 2, 6, 3, 7 }
 
 enum { QN_PANEL = 16, QN_ACT_BLOCK = 32, QN_KV_BLOCK = 16, QN_ATTN_SPAN = 64 };
 
@@ -48,17 +52,19 @@ uint32_t qn_cpu_flags(void);
 
 /* ---- matrix product ---- */
 
+/** Under a table with `a8`, rows of kind A16 read A8. */
 typedef enum qn_act_kind { QN_ACT_F32 = 0, QN_ACT_A16 } qn_act_kind;
 
 /** Activations of n_tokens tokens, row t at the stated strides. A kernel reads the kind its row asks for. */
 typedef struct qn_act {
     const float *x;      /* [n_tokens][n_cols]            QN_ACT_F32                          */
     const int16_t *q;    /* [n_tokens][n_cols_padded]     QN_ACT_A16; padded to a multiple of 32 */
+    const int8_t *q8;    /* [n_tokens][n_cols_padded]     A8, each 8 in QN_A8_ORDER           */
     const float *d;      /* [n_tokens][n_cols_padded/32]  scale of a block                    */
     const float *s;      /* [n_tokens][n_cols_padded/32]  d * sum(q)                          */
     const int8_t *planes; /* [n_tokens][n_cols_padded/32][64] q as the level's split_a16 lays it out; NULL where the level has none */
     int64_t x_stride;    /* floats between tokens                                             */
-    int64_t q_stride;    /* int16 between tokens; d and s: q_stride / 32, planes: 2 * q_stride bytes */
+    int64_t q_stride;    /* elements of q or q8 between tokens; d and s: q_stride / 32, planes: 2 * q_stride bytes */
 } qn_act;
 
 /** out[t][row] = sum over columns of weight[row][col] * act[t][col], for rows [16 * panel, ...) of a range of panels. */
@@ -88,6 +94,7 @@ typedef struct qn_matmul_row {
     /** Row r (0 .. 15) of a panel as float32, bit for bit what fmt->decode gives. @param out [n_cols] */
     void (*unpack_row)(const qn_fmt *fmt, const uint8_t *panel, int32_t r, int64_t n_cols, float *out);
     void (*run)(const qn_matmul_args *a);      /* any n_tokens                                */
+    void (*run8)(const qn_matmul_args *a);     /* the same of A8 activations; there where act is QN_ACT_A16. The same bits on every level */
 } qn_matmul_row;
 
 /* ---- attention ---- */
@@ -123,12 +130,15 @@ enum { QN_MAX_FMT_ID = 64 };
 
 typedef struct qn_kernels {
     const char *level;                              /* highest level in use; static           */
+    bool a8;                                        /* quantised weights meet A8: set by whoever made the table */
     /** By GGUF type number. Formats without kernels of their own have the fallback row: file layout kept, decoded in pieces. */
     qn_matmul_row matmul[QN_MAX_FMT_ID];
 
     /** Quantise one row to A16. n: any; blocks past n are zero-filled up to a multiple of 32. A block with Inf or NaN gets d = s = NaN, q = 0;
      *  amax below 1e-30 gets d = s = 0, q = 0. */
     void (*quantize_a16)(const float *x, int64_t n, int16_t *q, float *d, float *s);
+    /** The same to A8. @param q [n padded to 32], each 8 in QN_A8_ORDER */
+    void (*quantize_a8)(const float *x, int64_t n, int8_t *q, float *d, float *s);
     /** Lay blocks of q out as bytes for the level's own products: 64 bytes a block. NULL: the level reads q alone. @param planes [n_blocks][64] */
     void (*split_a16)(const int16_t *q, int64_t n_blocks, int8_t *planes);
     /** out = x * (1 / sqrt(mean(x^2) + eps)) * w, each step rounded; w NULL: without. Sum: 16 lanes of fma (i mod 16), then halves 8, 4, 2, 1. out may be x. */
@@ -168,6 +178,12 @@ typedef struct qn_kernels {
  * @return QN_ERR_ARG: no such level in this build, or this CPU lacks it; the sentence lists those it has
  */
 qn_status qn_kernels_init(qn_kernels *k, const char *level, bool exact, qn_err *err);
+
+static inline void qn_kernels_matmul(const qn_kernels *k, const qn_matmul_row *row, const qn_matmul_args *a)
+{
+    if (k->a8 && row->run8) row->run8(a);
+    else row->run(a);
+}
 
 /** The row of a format by its name, or NULL when the build has no such format. For init functions: format numbers live in quant/ alone. */
 qn_matmul_row *qn_kernels_row(qn_kernels *k, const char *fmt_name);

@@ -280,8 +280,10 @@ typedef struct qn_engine_opts {
     const char *cpu;          /* highest instruction set level: "scalar", "avx2" ...; NULL: all the machine has */
     bool exact;               /* only kernels whose results are the same on every level      */
     bool profile;             /* time every stage: see qn_engine_stage_at                    */
+    int32_t act_bits;         /* of activations that meet quantised weights: 16 (0: the same) follows float32 to its margins; 8 is what most
+                                 programs compute with: faster prompts, and a divergence of some thousandths of a nat */
 } qn_engine_opts;
-#define QN_ENGINE_OPTS_INIT { sizeof(qn_engine_opts), 0, 0, 0, NULL, false, false }
+#define QN_ENGINE_OPTS_INIT { sizeof(qn_engine_opts), 0, 0, 0, NULL, false, false, 0 }
 
 typedef struct qn_engine_info {
     const char *cpu;          /* level in use. Static                                        */

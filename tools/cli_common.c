@@ -23,6 +23,7 @@ cli_opt *cli_engine_options(cli_engine *e)
         { CLI_INT, "ctx", 'c', "N", "positions of the context (default: as trained, at most 4096)", &e->ctx, 1, INT32_MAX, 0 },
         { CLI_INT, "chunk", 0, "N", "prompt tokens a step, 1 to 4096 (default 512)", &e->chunk, 1, 4096, 0 },
         { CLI_STR, "cpu", 0, "LEVEL", "highest instruction set to use; 'quern version' lists them", &e->cpu, 0, 0, 0 },
+        { CLI_INT, "act-bits", 0, "8|16", "of activations: 16 keeps float32's choices (default), 8 reads prompts faster", &e->act_bits, 8, 16, 0 },
         { CLI_FLAG, "exact", 0, NULL, "only numerics that are the same, bit for bit, on every level", &e->exact, 0, 0, 0 },
         { 0 },
     };
@@ -86,7 +87,7 @@ int cli_engine_open(cli_engine *e)
     qn_err err = { 0 };
     const qn_engine_opts o = {
         .size = sizeof o, .n_threads = e->threads, .n_ctx = e->ctx, .n_chunk = e->chunk, .cpu = e->cpu, .exact = e->exact,
-        .profile = e->profile,
+        .profile = e->profile, .act_bits = e->act_bits,
     };
     return qn_engine_open(&e->engine, e->model, &o, &err) == QN_OK ? -1 : cli_failed(&err);
 }

@@ -8,6 +8,7 @@
 typedef struct cli_engine {
     const char *model_arg, *cpu;
     int32_t threads, ctx, chunk;
+    int32_t act_bits;
     bool exact, profile;
     cli_opt opt[10];
     qn_model *model;

@@ -1,4 +1,4 @@
-/* Products of quantised weights with A16 activations, for any format that can read a block. */
+/* Products of quantised weights with A16 or A8 activations, for any format that can read a block. */
 #include "simd/scalar/scalar.h"
 
 #include <math.h>
@@ -38,6 +38,33 @@ void qn_matmul_a16_scalar(const qn_matmul_args *a, qn_block_fn read)
                 float *acc = &a->out[t * a->out_stride + row];
                 const int64_t i = t * d_stride + b;
                 *acc = block_add(&w, a->act.q + t * a->act.q_stride + b * QN_ACT_BLOCK, a->act.d[i], a->act.s[i], *acc);
+            }
+        }
+    }
+}
+
+/* The block's 8-bit activations in the order of its columns, as 16-bit numbers. */
+static void widen(const int8_t *q8, int16_t *q)
+{
+    static const int8_t order[8] = QN_A8_ORDER;
+    for (int32_t i = 0; i < QN_ACT_BLOCK; i++) q[i / 8 * 8 + order[i % 8]] = q8[i];
+}
+
+void qn_matmul_a8_scalar(const qn_matmul_args *a, qn_block_fn read)
+{
+    const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, d_stride = a->act.q_stride / QN_ACT_BLOCK;
+    for (int64_t row = 0; row < a->n_rows; row++) {
+        const uint8_t *panel = a->w + (size_t)(row / QN_PANEL) * a->panel_bytes;
+        for (int32_t t = 0; t < a->n_tokens; t++) a->out[t * a->out_stride + row] = 0;
+        for (int64_t b = 0; b < n_blocks; b++) {
+            qn_block w;
+            read(panel, (int32_t)(row % QN_PANEL), b, &w);
+            for (int32_t t = 0; t < a->n_tokens; t++) {
+                float *acc = &a->out[t * a->out_stride + row];
+                const int64_t i = t * d_stride + b;
+                int16_t q[QN_ACT_BLOCK];
+                widen(a->act.q8 + t * a->act.q_stride + b * QN_ACT_BLOCK, q);
+                *acc = block_add(&w, q, a->act.d[i], a->act.s[i], *acc);
             }
         }
     }

@@ -53,6 +53,6 @@ static void run(const qn_matmul_args *a)
 
 void qn_rows_init_fallback_scalar(qn_kernels *k)
 {
-    const qn_matmul_row row = { "scalar", QN_ACT_F32, true, panel_bytes, pack, unpack_row, run };
+    const qn_matmul_row row = { "scalar", QN_ACT_F32, true, panel_bytes, pack, unpack_row, run, NULL };
     for (int32_t id = 0; id < QN_MAX_FMT_ID; id++) k->matmul[id] = row;
 }

@@ -51,5 +51,5 @@ void qn_rows_init_float_scalar(qn_kernels *k)
 {
     static const char *const names[] = { "F32", "F16", "BF16" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        qn_row_set_scalar(k, names[i], &(qn_matmul_row){ "scalar", QN_ACT_F32, true, panel_bytes, pack, unpack_row, run });
+        qn_row_set_scalar(k, names[i], &(qn_matmul_row){ "scalar", QN_ACT_F32, true, panel_bytes, pack, unpack_row, run, NULL });
 }

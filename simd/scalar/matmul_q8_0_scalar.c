@@ -51,7 +51,12 @@ static void run(const qn_matmul_args *a)
     qn_matmul_a16_scalar(a, read_block);
 }
 
+static void run8(const qn_matmul_args *a)
+{
+    qn_matmul_a8_scalar(a, read_block);
+}
+
 void qn_rows_init_q8_0_scalar(qn_kernels *k)
 {
-    qn_row_set_scalar(k, "Q8_0", &(qn_matmul_row){ "scalar", QN_ACT_A16, true, panel_bytes, pack, unpack_row, run });
+    qn_row_set_scalar(k, "Q8_0", &(qn_matmul_row){ "scalar", QN_ACT_A16, true, panel_bytes, pack, unpack_row, run, run8 });
 }

@@ -19,6 +19,7 @@ typedef struct qn_block {
 typedef void (*qn_block_fn)(const uint8_t *panel, int32_t r, int64_t b, qn_block *out);
 
 void qn_matmul_a16_scalar(const qn_matmul_args *a, qn_block_fn read);
+void qn_matmul_a8_scalar(const qn_matmul_args *a, qn_block_fn read);
 void qn_unpack_a16_scalar(const uint8_t *panel, int32_t r, int64_t n_cols, float *out, qn_block_fn read);
 
 /* ---- codes in lines and planes (simd/panel.h) ---- */
@@ -65,6 +66,7 @@ void qn_rows_init_fallback_scalar(qn_kernels *k);
 /** Put a row into the table; nothing where the build lacks the format. */
 void qn_row_set_scalar(qn_kernels *k, const char *fmt_name, const qn_matmul_row *row);
 
+void qn_quantize_a8_scalar(const float *x, int64_t n, int8_t *q, float *d, float *s);
 void qn_quantize_a16_scalar(const float *x, int64_t n, int16_t *q, float *d, float *s);
 void qn_rms_norm_scalar(const float *x, const float *w, int64_t n, float eps, float *out);
 void qn_layer_norm_scalar(const float *x, const float *w, const float *b, int64_t n, float eps, float *out);

@@ -50,7 +50,7 @@ static int64_t multiply(const work *k, const qn_mat *m, int64_t begin, int64_t e
         .fmt = w->fmt,
         .scratch = k->scratch,
     };
-    k->x->k->matmul[w->fmt->id].run(&args);
+    qn_kernels_matmul(k->x->k, &k->x->k->matmul[w->fmt->id], &args);
     if (m->bias)
         for (int32_t t = 0; t < k->n_tokens; t++)
             k->x->k->add(out + t * out_stride, m->bias + begin * QN_PANEL, args.n_rows, out + t * out_stride);

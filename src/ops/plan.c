@@ -68,10 +68,7 @@ static qn_stage *append_matmul(qn_plan *p, const char *name, const qn_input *in,
     if (in->width > p->norm_width && (in->pre.kind || in->post.kind)) p->norm_width = in->width;
     for (int32_t i = 0; i < n_mats; i++) {
         s->u.matmul.mat[i] = mats[i];
-        if (qn_weight_reads_a16(mats[i].w))
-            s->u.matmul.in.want_a16 = true;
-        else
-            s->u.matmul.in.want_f32 = true;
+        s->u.matmul.in.quantised |= qn_weight_reads_a16(mats[i].w);
     }
     return s;
 }

@@ -63,7 +63,7 @@ typedef struct qn_input {
     qn_reg x, to;            /* with `post`: the residual stream before and after            */
     qn_norm pre;             /* NONE: the rows as they are                                   */
     int64_t width;
-    bool want_f32, want_a16; /* what the matrices read                                       */
+    bool quantised;          /* some of the matrices read integers                           */
 } qn_input;
 
 typedef struct qn_outputs_args {

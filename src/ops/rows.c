@@ -13,6 +13,10 @@ static void norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_
 static void quantize_row(const qn_exec *x, const float *row, int64_t width, const qn_rows *to, int64_t i)
 {
     const int64_t at = i * to->stride, block = at / QN_ACT_BLOCK;
+    if (x->k->a8) {
+        x->k->quantize_a8(row, width, to->q8 + at, to->d + block, to->s + block);
+        return;
+    }
     x->k->quantize_a16(row, width, to->q + at, to->d + block, to->s + block);
     if (x->k->split_a16) x->k->split_a16(to->q + at, (width + QN_ACT_BLOCK - 1) / QN_ACT_BLOCK, to->planes + 2 * at);
 }
@@ -40,7 +44,7 @@ static void make_row(const qn_exec *x, const qn_input *in, int32_t i, const qn_r
         norm_row(x, &in->pre, row, in->width, out);
         row = out;
     }
-    if (in->want_a16) quantize_row(x, row, in->width, to, i);
+    if (in->quantised) quantize_row(x, row, in->width, to, i);
 }
 
 qn_act qn_rows_make(const qn_exec *x, const qn_stage *s, const qn_input *in, int32_t i_thread, int32_t n_threads)
@@ -61,9 +65,10 @@ qn_act qn_rows_make(const qn_exec *x, const qn_stage *s, const qn_input *in, int
     return (qn_act){
         .x = as_is ? x->reg[in->from] : to->x,
         .q = to->q,
+        .q8 = to->q8,
         .d = to->d,
         .s = to->s,
-        .planes = x->k->split_a16 ? to->planes : NULL,
+        .planes = x->k->split_a16 && !x->k->a8 ? to->planes : NULL,
         .x_stride = as_is ? x->stride[in->from] : to->x_stride,
         .q_stride = to->stride,
     };

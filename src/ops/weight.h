@@ -34,7 +34,7 @@ qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, qn
 /** Describe tensor i as a vector. */
 qn_status qn_vector_bind(qn_vector *v, const qn_file *file, int64_t i_tensor, qn_err *err);
 
-/** Does this format multiply A16 rows (else float32)? */
+/** Does this format multiply integers (A16 or A8; else float32)? */
 bool qn_weight_reads_a16(const qn_weight *w);
 
 /** Bytes in the arena, 64-byte aligned. */

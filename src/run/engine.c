@@ -32,10 +32,13 @@ static qn_status check_memory(const qn_engine *e, qn_err *err)
 static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_threads, qn_err *err)
 {
     const qn_net *net = &e->model->net;
+    if (o && o->act_bits != 0 && o->act_bits != 8 && o->act_bits != 16)
+        return qn_fail(err, QN_ERR_ARG, "%d bits for activations; it must be 8 or 16", o->act_bits);
     e->n_ctx = o ? o->n_ctx : 0;
     e->n_chunk = o ? o->n_chunk : 0;
     QN_TRY(qn_resolve_sizes(net->n_ctx_train, &e->n_ctx, &e->n_chunk, err));
     QN_TRY(qn_kernels_init(&e->kernels, o ? o->cpu : NULL, o && o->exact, err));
+    e->kernels.a8 = o && o->act_bits == 8;
     QN_TRY(qn_net_plan(net, &e->plan, err));
     QN_TRY(qn_net_kv_layout(net, e->n_ctx, e->n_chunk, &e->kv_layout, err));
     QN_TRY(qn_pool_open(&e->pool, n_threads, err));

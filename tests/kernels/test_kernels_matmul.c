@@ -12,7 +12,7 @@ typedef struct problem {
     int64_t n_rows, n_cols, n_padded;
     int32_t n_tokens;
     size_t row_bytes, panel_bytes, n_panels;
-    guarded rows, panels, x, q, d, s, planes, scratch;
+    guarded rows, panels, x, q, d, s, q8, d8, s8, planes, scratch;
     float *decoded;            /* [n_rows][n_cols] */
 } problem;
 
@@ -75,6 +75,9 @@ static void problem_open(problem *p, const qn_kernels *k, const qn_fmt *fmt, con
     p->q = guard_new((size_t)(n * p->n_padded) * 2);
     p->d = guard_new((size_t)(n * p->n_padded / 32) * 4);
     p->s = guard_new((size_t)(n * p->n_padded / 32) * 4);
+    p->q8 = guard_new((size_t)(n * p->n_padded));
+    p->d8 = guard_new((size_t)(n * p->n_padded / 32) * 4);
+    p->s8 = guard_new((size_t)(n * p->n_padded / 32) * 4);
     p->planes = guard_new((size_t)(n * p->n_padded) * 2);
     p->scratch = guard_new(QN_MATMUL_SCRATCH * 4);
     for (int32_t t = 0; t < n; t++) {
@@ -82,13 +85,14 @@ static void problem_open(problem *p, const qn_kernels *k, const qn_fmt *fmt, con
         const int64_t block = t * p->n_padded / 32;
         fill_floats(x, p->n_cols, sh->act, rng);
         k->quantize_a16(x, p->n_cols, (int16_t *)p->q.ptr + t * p->n_padded, (float *)p->d.ptr + block, (float *)p->s.ptr + block);
+        k->quantize_a8(x, p->n_cols, (int8_t *)p->q8.ptr + t * p->n_padded, (float *)p->d8.ptr + block, (float *)p->s8.ptr + block);
         if (k->split_a16) k->split_a16((int16_t *)p->q.ptr + t * p->n_padded, p->n_padded / 32, (int8_t *)p->planes.ptr + 64 * block);
     }
 }
 
 static void problem_close(problem *p)
 {
-    guarded *all[] = { &p->rows, &p->panels, &p->x, &p->q, &p->d, &p->s, &p->planes, &p->scratch };
+    guarded *all[] = { &p->rows, &p->panels, &p->x, &p->q, &p->d, &p->s, &p->q8, &p->d8, &p->s8, &p->planes, &p->scratch };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) guard_free(all[i]);
     free(p->decoded);
 }
@@ -107,8 +111,9 @@ static void problem_run(const problem *p, const qn_kernels *k, size_t panel, siz
         .n_tokens = token_end - token,
         .act = { .x = (float *)p->x.ptr + token * p->n_cols,
                  .q = (int16_t *)p->q.ptr + token * p->n_padded,
-                 .d = (float *)p->d.ptr + block,
-                 .s = (float *)p->s.ptr + block,
+                 .q8 = (int8_t *)p->q8.ptr + token * p->n_padded,
+                 .d = (float *)(k->a8 ? p->d8 : p->d).ptr + block,
+                 .s = (float *)(k->a8 ? p->s8 : p->s).ptr + block,
                  .planes = k->split_a16 ? (int8_t *)p->planes.ptr + 64 * block : NULL,
                  .x_stride = p->n_cols,
                  .q_stride = p->n_padded },
@@ -117,18 +122,22 @@ static void problem_run(const problem *p, const qn_kernels *k, size_t panel, siz
         .fmt = p->fmt,
         .scratch = p->scratch.ptr,
     };
-    k->matmul[p->fmt->id].run(&a);
+    qn_kernels_matmul(k, &k->matmul[p->fmt->id], &a);
 }
 
-static double activation(const problem *p, qn_act_kind kind, int64_t t, int64_t c)
+static double activation(const problem *p, qn_act_kind kind, bool a8, int64_t t, int64_t c)
 {
     if (kind == QN_ACT_F32) return (double)((float *)p->x.ptr)[t * p->n_cols + c];
     const int64_t i = t * p->n_padded + c;
-    return (double)((int16_t *)p->q.ptr)[i] * (double)((float *)p->d.ptr)[i / 32];
+    if (!a8) return (double)((int16_t *)p->q.ptr)[i] * (double)((float *)p->d.ptr)[i / 32];
+    static const int8_t order[8] = QN_A8_ORDER;
+    int32_t at = 0;
+    while (order[at] != c % 8) at++;
+    return (double)((int8_t *)p->q8.ptr)[i / 8 * 8 + at] * (double)((float *)p->d8.ptr)[i / 32];
 }
 
 /* Double precision over the decoded weights; the bound grows with the block's largest weight, for scale and minimum may cancel. */
-static void compare_double(const problem *p, qn_act_kind kind, const float *out)
+static void compare_double(const problem *p, qn_act_kind kind, bool a8, const float *out)
 {
     const int64_t block = p->fmt->block;
     for (int64_t at = 0; at < p->n_tokens * p->n_rows; at++) {
@@ -139,7 +148,7 @@ static void compare_double(const problem *p, qn_act_kind kind, const float *out)
             float biggest = 0;
             for (int64_t i = 0; i < block; i++) biggest = fmaxf(biggest, fabsf(w[i]));
             for (int64_t i = 0; i < block; i++) {
-                const double a = activation(p, kind, t, b + i);
+                const double a = activation(p, kind, a8, t, b + i);
                 sum += (double)w[i] * a;
                 mass += (double)biggest * fabs(a);
             }
@@ -170,7 +179,7 @@ static void check_shape(const qn_kernels *ref, const qn_kernels *k, const qn_fmt
     const int64_t n = p.n_rows * p.n_tokens;
     guarded want = guard_new((size_t)n * 4), got = guard_new((size_t)n * 4);
     problem_run(&p, ref, 0, p.n_panels, 0, p.n_tokens, want.ptr);
-    if (sh->how == W_RANDOM && sh->act == FILL_PLAIN) compare_double(&p, k->matmul[fmt->id].act, want.ptr);
+    if (sh->how == W_RANDOM && sh->act == FILL_PLAIN) compare_double(&p, k->matmul[fmt->id].act, k->a8, want.ptr);
     compare_unpacked(&p, k);
     problem_run(&p, k, 0, p.n_panels, 0, p.n_tokens, got.ptr);
     assert_same((float *)got.ptr, (float *)want.ptr, n, "%s %s %lld rows, %lld columns, %d tokens, weights %d, fill %d", k->level, fmt->name,
@@ -206,8 +215,14 @@ static void check_format(const qn_kernels *ref, const qn_kernels *k, const qn_fm
 
 static void check_level(const qn_kernels *ref, const qn_kernels *k)
 {
-    for (int32_t f = 0; f < qn_fmt_count(); f++)
-        if (qn_fmt_at(f)->decode) check_format(ref, k, qn_fmt_at(f));
+    qn_kernels ref8 = *ref, k8 = *k;
+    ref8.a8 = k8.a8 = true;
+    for (int32_t f = 0; f < qn_fmt_count(); f++) {
+        const qn_fmt *fmt = qn_fmt_at(f);
+        if (!fmt->decode) continue;
+        check_format(ref, k, fmt);
+        if (k->matmul[fmt->id].act == QN_ACT_A16) check_format(&ref8, &k8, fmt);
+    }
 }
 
 static void test_matmul(void **state)
@@ -225,8 +240,9 @@ static void test_table_is_full(void **state)
     for (int32_t i = 0; i < QN_MAX_FMT_ID; i++) {
         const qn_matmul_row *row = &k.matmul[i];
         assert_true(row->isa && row->panel_bytes && row->pack && row->unpack_row && row->run);
+        assert_int_equal(row->act == QN_ACT_A16, row->run8 != NULL);
     }
-    assert_true(k.quantize_a16 && k.rms_norm && k.layer_norm && k.add && k.scale && k.swiglu && k.geglu && k.silu && k.gelu && k.rope);
+    assert_true(k.quantize_a16 && k.quantize_a8 && k.rms_norm && k.layer_norm && k.add && k.scale && k.swiglu && k.geglu && k.silu && k.gelu && k.rope);
     assert_true(k.softmax && k.softcap && k.exp && k.store_k && k.store_v && k.attention && k.argmax && k.peak);
 }
 

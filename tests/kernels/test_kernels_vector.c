@@ -69,6 +69,30 @@ static const struct {
     { "rope neox", op_rope_neox }, { "rope pairs", op_rope_pairs },
 };
 
+static void check_quantize8(const qn_kernels *ref, const qn_kernels *k, const float *x, int64_t n, int32_t how)
+{
+    static const int8_t order[8] = QN_A8_ORDER;
+    const size_t padded = (size_t)(n + 31) / 32 * 32;
+    guarded q[2] = { guard_new(padded), guard_new(padded) }, d[2] = { guard_new(padded / 8), guard_new(padded / 8) },
+            s[2] = { guard_new(padded / 8), guard_new(padded / 8) };
+    ref->quantize_a8(x, n, q[0].ptr, d[0].ptr, s[0].ptr);
+    k->quantize_a8(x, n, q[1].ptr, d[1].ptr, s[1].ptr);
+    assert_memory_equal(q[0].ptr, q[1].ptr, padded);
+    assert_same((float *)d[1].ptr, (float *)d[0].ptr, (int64_t)padded / 32, "%s quantize_a8 d, %lld, fill %d", k->level, (long long)n, how);
+    assert_same((float *)s[1].ptr, (float *)s[0].ptr, (int64_t)padded / 32, "%s quantize_a8 s, %lld, fill %d", k->level, (long long)n, how);
+    for (int64_t i = 0; i < (int64_t)padded; i++) {
+        const int64_t c = i / 8 * 8 + order[i % 8];
+        const float step = ((float *)d[1].ptr)[i / 32], got = step * (float)((int8_t *)q[1].ptr)[i];
+        if (c >= n) assert_int_equal(((int8_t *)q[1].ptr)[i], 0);
+        else if (how == FILL_PLAIN) assert_true(fabsf(x[c] - got) <= step * 0.502f);
+    }
+    for (int32_t i = 0; i < 2; i++) {
+        guard_free(&q[i]);
+        guard_free(&d[i]);
+        guard_free(&s[i]);
+    }
+}
+
 static void check_quantize(const qn_kernels *ref, const qn_kernels *k, const float *x, int64_t n, int32_t how)
 {
     const size_t padded = (size_t)(n + 31) / 32 * 32;
@@ -105,6 +129,7 @@ static void check_level(const qn_kernels *ref, const qn_kernels *k)
         }
         assert_int_equal(ref->argmax(v.a.ptr, n), k->argmax(v.a.ptr, n));
         check_quantize(ref, k, v.a.ptr, n, how);
+        check_quantize8(ref, k, v.a.ptr, n, how);
         memcpy(v.got.ptr, v.a.ptr, (size_t)n * 4); /* in place */
         ref->rms_norm(v.a.ptr, v.b.ptr, n, 1e-5f, v.want.ptr);
         k->rms_norm(v.got.ptr, v.b.ptr, n, 1e-5f, v.got.ptr);
