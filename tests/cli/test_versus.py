@@ -65,6 +65,14 @@ def test_a_run():
         assert all(r["peak_bytes"]["quern"] > 1e6 for r in run["load"] + run["rows"])
         assert "died" in out and "n/a" in out and f"{first['best']['quern'] / 1400:.2f}" in out.split("pp4 ")[1].split("\n")[0], out
         assert "failed: SIGILL" in err
+        versus("--peer", plain, "--peer", f"other={ik}", "-p", "4", "-n", "5", "-r", "1", "-t", "1", "-o", figures, "--add", chat_model())
+        with open(figures, encoding="utf-8") as f:
+            more = json.load(f)
+        assert more["title"] == "A <title>" and more["load"] == run["load"] and more["command"].count("\n") == 1
+        assert [(r["n_prompt"], r["n_gen"], r["depth"]) for r in more["rows"]] == [k for k in rows if k != (4, 0, 0)] + [(4, 0, 0), (0, 5, 0)]
+        assert len(more["rows"][-2]["samples"]["quern"]) == 1, "the new figures replace the old ones"
+        versus("--peer", plain, "-p", "4", "-n", "0", "-r", "1", "-t", "1", "-o", figures, "--add", chat_model(), code=1)
+        first, rows = more["rows"][-2], more["rows"]
         with open(page, "w", encoding="utf-8") as f:
             f.write("before\n<!-- figures: written by tests/bench/versus --from ... --docs -->\nSTALE\n<!-- end of figures -->\nafter\n")
         for _ in range(2):  # the second time changes nothing
