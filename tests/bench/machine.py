@@ -125,7 +125,9 @@ def warm_up(path):
 
 
 def cool_down(path):
-    """Drop a file from the page cache. Pages that a program has mapped stay."""
+    """Drop a file from the page cache, after it was read: so that what lies below, a host's cache, is the same for everybody. Pages that a
+    program has mapped stay."""
+    warm_up(path)
     with open(path, "rb") as f:
         os.fsync(f.fileno())
         os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
