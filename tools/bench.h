@@ -43,9 +43,9 @@ typedef struct bench_result {
     int32_t n;
     double mean, best, deviation;
     double bytes, mul_adds;                 /* that a run must read and do                           */
-    qn_stage_info *stage;                   /* [n_stages] sums over the runs, when they are profiled  */
+    qn_stage_info *stage;                   /* [n_stages] of the fastest run, when they are profiled */
     int32_t n_stages;
-    double seconds;                         /* of the profiled runs                                  */
+    double seconds;                         /* of that run                                           */
 } bench_result;
 
 /** A model under test. */

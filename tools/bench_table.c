@@ -81,7 +81,7 @@ static void result(void *state, const bench_args *a, const bench_model *m, const
     bench_test_name(&r->test, name, sizeof name);
     if (limit > 0) snprintf(limit_text, sizeof limit_text, "%.2f", limit);
     if (a->profile) {
-        printf("\n%s, %d threads, %s: %.2f tokens/s", name, r->limit->threads, r->limit->cpu, r->mean);
+        printf("\n%s, %d threads, %s: %.2f tokens/s", name, r->limit->threads, r->limit->cpu, r->best);
         if (limit > 0) printf(" of %.2f that %s allows", limit, bound);
         printf("\n");
         profile(a, r);

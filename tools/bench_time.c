@@ -98,17 +98,12 @@ static qn_status begin_profile(const bench_args *a, qn_engine *e, bench_result *
     return QN_ERR_NOMEM;
 }
 
-static void add_profile(qn_engine *e, bench_result *r)
+/* The fastest run is kept: it tells of the program, the others of what else the machine did. */
+static void keep_profile(qn_engine *e, bench_result *r, double seconds)
 {
-    for (int32_t i = 0; i < r->n_stages; i++) {
-        qn_stage_info now;
-        if (!qn_engine_stage_at(e, i, &now)) continue;
-        now.n_runs += r->stage[i].n_runs;
-        now.seconds += r->stage[i].seconds;
-        now.bytes += r->stage[i].bytes;
-        now.mul_adds += r->stage[i].mul_adds;
-        r->stage[i] = now;
-    }
+    if (!r->n_stages || (r->seconds > 0 && r->seconds <= seconds)) return;
+    r->seconds = seconds;
+    for (int32_t i = 0; i < r->n_stages; i++) (void)qn_engine_stage_at(e, i, &r->stage[i]);
 }
 
 int32_t bench_stages(const bench_result *r, bool layers, qn_stage_info *out)
@@ -179,8 +174,7 @@ int bench_time(const bench_args *a, qn_engine *e, qn_session *s, const int32_t *
         status = run_once(e, s, &r->test, ids, logits, &seconds, &err);
         if (i < 0 || status != QN_OK) continue;
         r->rate[r->n++] = bench_n_tokens(&r->test) / seconds;
-        r->seconds += seconds;
-        add_profile(e, r);
+        keep_profile(e, r, seconds);
     }
     progress(a, &r->test, a->runs, began);
     if (cli_interrupted()) return CLI_INTERRUPTED;

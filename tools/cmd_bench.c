@@ -13,7 +13,7 @@ static const char about[] =
     "a test out. Tokens are drawn at random from the vocabulary, the same in every run. The machine is measured first: how fast it reads "
     "as many bytes as the weights have, and how many 16-bit multiply-adds a second each level does at most. From what a test must read "
     "and multiply follows the limit beside each result, and which of the two sets it; the share is that of the best run. --profile shows "
-    "the same for every stage of the computation.";
+    "the same for every stage of the computation, in the fastest run.";
 
 enum { MAX_LIMITS = BENCH_MAX_VALUES * BENCH_MAX_VALUES };
 
