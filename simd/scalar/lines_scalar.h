@@ -14,17 +14,29 @@
 
 #define QN_LINES_INLINE static inline __attribute__((always_inline))
 
-/** n_words words from `at`, of rows row_bytes apart. The rows from n_rows on must be zeros in w already. */
+/** n_words words from `at`, of rows row_bytes apart; zeros for the rows from n_rows on. */
 QN_LINES_INLINE void qn_words_get(const uint8_t *at, size_t row_bytes, int64_t n_rows, const int32_t n_words, qn_line *w)
 {
     for (int64_t r = 0; r < n_rows; r++)
         for (int32_t k = 0; k < n_words; k++) memcpy(&w[k][r], at + (size_t)r * row_bytes + 4 * k, 4);
+    for (int64_t r = n_rows; r < QN_PANEL; r++)
+        for (int32_t k = 0; k < n_words; k++) w[k][r] = 0;
 }
 
-/** The same for halves. */
+/** The same for one half. */
 QN_LINES_INLINE void qn_halves_get(const uint8_t *at, size_t row_bytes, int64_t n_rows, uint16_t *h)
 {
     for (int64_t r = 0; r < n_rows; r++) h[r] = qn_load_u16(at + (size_t)r * row_bytes);
+    for (int64_t r = n_rows; r < QN_PANEL; r++) h[r] = 0;
+}
+
+/** The halves of a word. */
+QN_LINES_INLINE void qn_halves_put(const uint32_t *word, uint16_t *low, uint16_t *high)
+{
+    for (int32_t r = 0; r < QN_PANEL; r++) {
+        low[r] = (uint16_t)word[r];
+        high[r] = (uint16_t)(word[r] >> 16);
+    }
 }
 
 /** Bytes of n_words words side by side: out[4k + j][r] is byte j of word k of row r. */
@@ -86,7 +98,41 @@ QN_LINES_INLINE void qn_line3_put(qn_line *low, const int32_t low_shift, qn_line
     }
 }
 
-/** Code i (0 .. 31) of row r: 4 lines of 4-bit codes or 2 of 2-bit ones. */
+/* Swaps the bits of a mask with those `by` above them. */
+QN_LINES_INLINE uint32_t bits_swap(uint32_t x, const uint32_t mask, const int32_t by)
+{
+    const uint32_t differ = (x ^ x >> by) & mask;
+    return x ^ differ ^ differ << by;
+}
+
+/** Bit i of a word belongs to weight i: a line of 1-bit codes. Even bits go below, odd ones above, in each 4, 8, 16 and 32. */
+QN_LINES_INLINE void qn_bits_put(const uint32_t *word, uint32_t *line)
+{
+    for (int32_t r = 0; r < QN_PANEL; r++)
+        line[r] = bits_swap(bits_swap(bits_swap(bits_swap(word[r], 0x22222222, 1), 0x0c0c0c0c, 2), 0x00f000f0, 4), 0x0000ff00, 8);
+}
+
+/** Bytes of a word in the order of a line, 0 2 1 3. */
+QN_LINES_INLINE void qn_word_put(const uint32_t *word, uint32_t *line)
+{
+    for (int32_t r = 0; r < QN_PANEL; r++) line[r] = bits_swap(word[r], 0x0000ff00, 8);
+}
+
+/** The 3 words that Q4_K and Q5_K share (quant/k_scales.h): 8 scales and 8 minimums of 6 bits. */
+QN_LINES_INLINE void qn_scales_k_put(qn_line *w, uint8_t (*scale)[QN_PANEL], uint8_t (*min)[QN_PANEL])
+{
+    qn_line s[2], m[2];
+    for (int32_t r = 0; r < QN_PANEL; r++) {
+        s[0][r] = w[0][r] & 0x3f3f3f3f;
+        m[0][r] = w[1][r] & 0x3f3f3f3f;
+        s[1][r] = (w[2][r] & 0x0f0f0f0f) | (w[0][r] >> 2 & 0x30303030);
+        m[1][r] = (w[2][r] >> 4 & 0x0f0f0f0f) | (w[1][r] >> 2 & 0x30303030);
+    }
+    qn_bytes_put(s, 2, scale);
+    qn_bytes_put(m, 2, min);
+}
+
+/** Code i (0 .. 31) of row r: 4 lines of 4-bit codes, 2 of 2-bit ones, 1 of bits. */
 QN_LINES_INLINE uint32_t qn_line_code(const qn_line *line, int32_t r, int32_t i, const int32_t bits)
 {
     const int32_t n = 32 / bits;

@@ -1,27 +1,39 @@
 /* F32, F16 and BF16 in panels: column after column, 16 rows side by side. acc = fma(w, x, acc), columns ascending. */
-#include "simd/scalar/scalar.h"
+#include "simd/scalar/lines_scalar.h"
 
 #include <math.h>
-#include <string.h>
 
 static size_t panel_bytes(const qn_fmt *fmt, int64_t n_cols)
 {
     return ((size_t)n_cols * QN_PANEL * (size_t)fmt->bytes + 63) / 64 * 64;
 }
 
-/* Columns outside, rows inside: the panel is written front to back. Sizes of 2 and 4 bytes are constants to the compiler. */
-static inline void turn(const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, size_t size, uint8_t *panel)
+/* Columns [c, n_cols) one by one. Sizes of 2 and 4 bytes are constants to the compiler. */
+static inline void turn(const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t c, int64_t n_cols, size_t size, uint8_t *panel)
 {
-    for (int64_t c = 0; c < n_cols; c++)
+    for (; c < n_cols; c++)
         for (int64_t r = 0; r < n_rows; r++)
             memcpy(panel + (size_t)(c * QN_PANEL + r) * size, rows + (size_t)r * row_bytes + (size_t)c * size, size);
 }
 
+/* A cache line of each row at a time: rows that are a power of two apart share their places in the cache. */
 static void pack(const qn_fmt *fmt, const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, uint8_t *panel)
 {
-    if (n_rows < QN_PANEL || n_cols % 2) memset(panel, 0, panel_bytes(fmt, n_cols));
-    if (fmt->bytes == 2) turn(rows, row_bytes, n_rows, n_cols, 2, panel);
-    else turn(rows, row_bytes, n_rows, n_cols, 4, panel);
+    const int64_t n_once = 64 / fmt->bytes, n_whole = n_cols / n_once * n_once;
+    if (n_whole < n_cols) memset(panel, 0, panel_bytes(fmt, n_cols));
+    for (int64_t c = 0; c < n_whole; c += n_once) {
+        const uint8_t *from = rows + (size_t)c * (size_t)fmt->bytes;
+        uint8_t *to = panel + (size_t)c * QN_PANEL * (size_t)fmt->bytes;
+        qn_line w[16];
+        if (fmt->bytes == 4) {
+            qn_words_get(from, row_bytes, n_rows, 16, (qn_line *)to);
+            continue;
+        }
+        qn_words_get(from, row_bytes, n_rows, 16, w);
+        for (int32_t k = 0; k < 16; k++) qn_halves_put(w[k], ((qn_halves *)to)[2 * k], ((qn_halves *)to)[2 * k + 1]);
+    }
+    if (fmt->bytes == 2) turn(rows, row_bytes, n_rows, n_whole, n_cols, 2, panel);
+    else turn(rows, row_bytes, n_rows, n_whole, n_cols, 4, panel);
 }
 
 static void unpack_row(const qn_fmt *fmt, const uint8_t *panel, int32_t r, int64_t n_cols, float *out)

@@ -13,9 +13,10 @@ static size_t panel_bytes(const qn_fmt *fmt, int64_t n_cols)
 static void pack(const qn_fmt *fmt, const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, uint8_t *panel)
 {
     qn_panel_iq4_nl *p = (qn_panel_iq4_nl *)panel;
-    qn_line q[4] = { { 0 } };
+    qn_line q[4];
     const int64_t n = n_cols / 32;
-    if (n % 2 || n_rows < QN_PANEL) memset(panel, 0, panel_bytes(fmt, n_cols));
+    (void)fmt;
+    if (n % 2) memset(p + n / 2, 0, sizeof *p);
     for (int64_t b = 0; b < n; b++, rows += FILE_BYTES) {
         qn_halves_get(rows, row_bytes, n_rows, p[b / 2].d[b % 2]);
         qn_words_get(rows + 2, row_bytes, n_rows, 4, q);

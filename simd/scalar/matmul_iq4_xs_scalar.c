@@ -14,7 +14,7 @@ static size_t panel_bytes(const qn_fmt *fmt, int64_t n_cols)
 static void pack(const qn_fmt *fmt, const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, uint8_t *panel)
 {
     qn_panel_iq4_xs *p = (qn_panel_iq4_xs *)panel;
-    qn_line head[2] = { { 0 } }, q[4] = { { 0 } };
+    qn_line head[2], q[4];
     (void)fmt;
     for (int64_t i = 0; i < n_cols / 256; i++, p++, rows += FILE_BYTES) {
         qn_words_get(rows, row_bytes, n_rows, 2, head);

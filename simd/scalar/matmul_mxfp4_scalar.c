@@ -13,7 +13,7 @@ static size_t panel_bytes(const qn_fmt *fmt, int64_t n_cols)
 static void pack(const qn_fmt *fmt, const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, uint8_t *panel)
 {
     qn_panel_mxfp4 *p = (qn_panel_mxfp4 *)panel;
-    qn_line q[4] = { { 0 } };
+    qn_line q[4];
     const int64_t n = n_cols / 32;
     if (n % 4 || n_rows < QN_PANEL) memset(panel, 0, panel_bytes(fmt, n_cols));
     for (int64_t b = 0; b < n; b++, rows += FILE_BYTES) {

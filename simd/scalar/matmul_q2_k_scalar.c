@@ -13,12 +13,11 @@ static size_t panel_bytes(const qn_fmt *fmt, int64_t n_cols)
 static void pack(const qn_fmt *fmt, const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, uint8_t *panel)
 {
     qn_panel_q2_k *p = (qn_panel_q2_k *)panel;
-    qn_line s[4] = { { 0 } }, q[16] = { { 0 } };
+    qn_line s[4], q[16];
     (void)fmt;
     for (int64_t i = 0; i < n_cols / 256; i++, p++, rows += FILE_BYTES) {
         qn_words_get(rows, row_bytes, n_rows, 4, s);
         qn_words_get(rows + 16, row_bytes, n_rows, 16, q);
-        memset(p->d, 0, sizeof p->d + sizeof p->dmin);
         qn_halves_get(rows + 80, row_bytes, n_rows, p->d);
         qn_halves_get(rows + 82, row_bytes, n_rows, p->dmin);
         qn_bytes_put(s, 4, p->s);

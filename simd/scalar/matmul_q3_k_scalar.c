@@ -31,14 +31,14 @@ static void pack_scales(qn_line *words, qn_panel_q3_k *p)
 static void pack(const qn_fmt *fmt, const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, uint8_t *panel)
 {
     qn_panel_q3_k *p = (qn_panel_q3_k *)panel;
-    qn_line qh[8] = { { 0 } }, q[16] = { { 0 } }, s[3] = { { 0 } };
+    qn_line qh[8], q[16], s[3];
     (void)fmt;
     for (int64_t i = 0; i < n_cols / 256; i++, p++, rows += FILE_BYTES) {
         qn_words_get(rows, row_bytes, n_rows, 8, qh);
         qn_words_get(rows + 32, row_bytes, n_rows, 16, q);
         qn_words_get(rows + 96, row_bytes, n_rows, 3, s);
-        memset(p->d, 0, sizeof p->d + sizeof p->zero);
         qn_halves_get(rows + 108, row_bytes, n_rows, p->d);
+        memset(p->zero, 0, sizeof p->zero);
         pack_scales(s, p);
         for (int32_t b = 0; b < 8; b++) qn_line3_put(q + b / 4 * 8, b % 4 * 2, qh, b, p->q[b]);
     }

@@ -1,7 +1,5 @@
 /* Q4_1 in panels. File block: | d: f16 | m: f16 | qs[16]: weights i (low), i + 16 (high) |, value d * code + m. */
-#include "simd/scalar/scalar.h"
-
-#include <string.h>
+#include "simd/scalar/lines_scalar.h"
 
 enum { FILE_BYTES = 20 };
 
@@ -14,25 +12,19 @@ static size_t panel_bytes(const qn_fmt *fmt, int64_t n_cols)
 static void pack(const qn_fmt *fmt, const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, uint8_t *panel)
 {
     qn_panel_q4_1 *p = (qn_panel_q4_1 *)panel;
-    memset(panel, 0, panel_bytes(fmt, n_cols));
-    for (int64_t b = 0; b < n_cols / 32; b++) {
-        for (int32_t r = 0; r < n_rows; r++) {
-            const uint8_t *file = rows + (size_t)r * row_bytes + (size_t)b * FILE_BYTES;
-            uint8_t code[32];
-            qn_codes4(file + 4, code);
-            p[b].d[r] = qn_load_u16(file);
-            p[b].m[r] = qn_load_u16(file + 2);
-            qn_nibbles_put(code, r, p[b].q);
-        }
+    qn_line w[5];
+    (void)fmt;
+    for (int64_t b = 0; b < n_cols / 32; b++, p++, rows += FILE_BYTES) {
+        qn_words_get(rows, row_bytes, n_rows, 5, w);
+        qn_halves_put(w[0], p->d, p->m);
+        qn_block4_put(w + 1, p->q);
     }
 }
 
 static void read_block(const uint8_t *panel, int32_t r, int64_t b, qn_block *out)
 {
     const qn_panel_q4_1 *p = (const qn_panel_q4_1 *)panel + b;
-    uint8_t code[32];
-    qn_nibbles_get(p->q, r, code);
-    for (int32_t i = 0; i < 32; i++) out->q[i] = code[i];
+    for (int32_t i = 0; i < 32; i++) out->q[i] = (int16_t)qn_line_code(p->q, r, i, 4);
     out->d[0] = out->d[1] = qn_f32_from_f16(p->d[r]);
     out->m[0] = out->m[1] = qn_f32_from_f16(p->m[r]);
     out->halves = false;

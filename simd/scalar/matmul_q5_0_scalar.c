@@ -1,7 +1,5 @@
 /* Q5_0 in panels. File block: | d: f16 | qh: bit i is bit 4 of weight i | qs[16]: weights i (low), i + 16 (high) |, value d * (code - 16). */
-#include "simd/scalar/scalar.h"
-
-#include <string.h>
+#include "simd/scalar/lines_scalar.h"
 
 enum { FILE_BYTES = 22 };
 
@@ -14,26 +12,26 @@ static size_t panel_bytes(const qn_fmt *fmt, int64_t n_cols)
 static void pack(const qn_fmt *fmt, const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, uint8_t *panel)
 {
     qn_panel_q5_0 *p = (qn_panel_q5_0 *)panel;
-    memset(panel, 0, panel_bytes(fmt, n_cols));
-    for (int64_t b = 0; b < n_cols / 32; b++) {
-        for (int32_t r = 0; r < n_rows; r++) {
-            const uint8_t *file = rows + (size_t)r * row_bytes + (size_t)b * FILE_BYTES;
-            uint8_t code[32], inverted[32];
-            qn_codes5(file + 2, file + 6, code);
-            for (int32_t i = 0; i < 32; i++) inverted[i] = !(code[i] >> 4);
-            p[b / 2].d[b % 2][r] = qn_load_u16(file);
-            qn_nibbles_put(code, r, p[b / 2].b[b % 2].q);
-            qn_plane1_put(inverted, r, p[b / 2].b[b % 2].h);
-        }
+    qn_line w[5];
+    const int64_t n = n_cols / 32;
+    (void)fmt;
+    if (n % 2) memset(p + n / 2, 0, sizeof *p);
+    for (int64_t b = 0; b < n; b++, rows += FILE_BYTES) {
+        qn_halves_get(rows, row_bytes, n_rows, p[b / 2].d[b % 2]);
+        qn_words_get(rows + 2, row_bytes, n_rows, 5, w);
+        for (int32_t r = 0; r < QN_PANEL; r++) w[0][r] = ~w[0][r];
+        qn_bits_put(w[0], p[b / 2].b[b % 2].h);
+        qn_block4_put(w + 1, p[b / 2].b[b % 2].q);
     }
 }
 
 static void read_block(const uint8_t *panel, int32_t r, int64_t b, qn_block *out)
 {
     const qn_panel_q5_0 *p = (const qn_panel_q5_0 *)panel + b / 2;
-    uint8_t code[32];
-    qn_nibbles_get(p->b[b % 2].q, r, code);
-    for (int32_t i = 0; i < 32; i++) out->q[i] = (int16_t)(code[i] - 16 * (int32_t)qn_plane1_get(p->b[b % 2].h, r, i));
+    for (int32_t i = 0; i < 32; i++) {
+        const uint32_t low = qn_line_code(p->b[b % 2].q, r, i, 4), inverted = qn_line_code(&p->b[b % 2].h, r, i, 1);
+        out->q[i] = (int16_t)((int32_t)low - 16 * (int32_t)inverted);
+    }
     out->d[0] = out->d[1] = qn_f32_from_f16(p->d[b % 2][r]);
     out->halves = out->min = false;
 }

@@ -1,7 +1,5 @@
 /* Q8_0 in panels. File block: | d: f16 | q[32]: i8 |, value d * q. */
-#include "simd/scalar/scalar.h"
-
-#include <string.h>
+#include "simd/scalar/lines_scalar.h"
 
 enum { FILE_BYTES = 34 };
 
@@ -11,23 +9,17 @@ static size_t panel_bytes(const qn_fmt *fmt, int64_t n_cols)
     return (size_t)((n_cols + 63) / 64) * sizeof(qn_panel_q8_0);
 }
 
-/* Bytes of a lane: k0 k2 k1 k3. */
-static void bytes_put(const uint8_t *q, int32_t r, qn_line *line)
-{
-    for (int32_t g = 0; g < 8; g++, q += 4)
-        line[g][r] = (uint32_t)q[0] | (uint32_t)q[2] << 8 | (uint32_t)q[1] << 16 | (uint32_t)q[3] << 24;
-}
-
 static void pack(const qn_fmt *fmt, const uint8_t *rows, size_t row_bytes, int64_t n_rows, int64_t n_cols, uint8_t *panel)
 {
     qn_panel_q8_0 *p = (qn_panel_q8_0 *)panel;
-    memset(panel, 0, panel_bytes(fmt, n_cols));
-    for (int64_t b = 0; b < n_cols / 32; b++) {
-        for (int32_t r = 0; r < n_rows; r++) {
-            const uint8_t *file = rows + (size_t)r * row_bytes + (size_t)b * FILE_BYTES;
-            p[b / 2].d[b % 2][r] = qn_load_u16(file);
-            bytes_put(file + 2, r, p[b / 2].q[b % 2]);
-        }
+    qn_line w[8];
+    const int64_t n = n_cols / 32;
+    (void)fmt;
+    if (n % 2) memset(p + n / 2, 0, sizeof *p);
+    for (int64_t b = 0; b < n; b++, rows += FILE_BYTES) {
+        qn_halves_get(rows, row_bytes, n_rows, p[b / 2].d[b % 2]);
+        qn_words_get(rows + 2, row_bytes, n_rows, 8, w);
+        for (int32_t k = 0; k < 8; k++) qn_word_put(w[k], p[b / 2].q[b % 2][k]);
     }
 }
 

@@ -22,22 +22,6 @@ void qn_matmul_a16_scalar(const qn_matmul_args *a, qn_block_fn read);
 void qn_matmul_a8_scalar(const qn_matmul_args *a, qn_block_fn read);
 void qn_unpack_a16_scalar(const uint8_t *panel, int32_t r, int64_t n_cols, float *out, qn_block_fn read);
 
-/* ---- codes in lines and planes (simd/panel.h) ---- */
-
-/** Low 4 bits of 32 codes into lane r of 4 lines. */
-void qn_nibbles_put(const uint8_t *code, int32_t r, qn_line *q);
-void qn_nibbles_get(const qn_line *q, int32_t r, uint8_t *code);
-/** Plane of one bit a weight: bits[i] is 0 or 1. */
-void qn_plane1_put(const uint8_t *bits, int32_t r, uint32_t *h);
-uint32_t qn_plane1_get(const uint32_t *h, int32_t r, int32_t i);
-/** The bits 4.. of the 5-bit codes of a Q5_0 or Q5_1 block: bit i of qh belongs to weight i. */
-void qn_codes5(const uint8_t *qh, const uint8_t *qs, uint8_t *code);
-/** Codes of a block of 32 whose byte i holds weights i (low) and i + 16 (high). */
-void qn_codes4(const uint8_t *qs, uint8_t *code);
-
-/** Scale j and minimum j of the 12 bytes that Q4_K and Q5_K share: 8 pairs of 6 bits. */
-void qn_scale_min_k4(const uint8_t *scales, int32_t j, uint8_t *sc, uint8_t *mn);
-
 /* ---- elementary functions: each step is an IEEE operation or an fmaf ---- */
 
 float qn_exp_scalar(float x);
