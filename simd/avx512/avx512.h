@@ -131,10 +131,28 @@ QN_INLINE void qn_rows14_step(qn_rows14 *r, int64_t bytes)
     QN_KEEP(r->base[1]);
 }
 
+void qn_quantize_a16_avx512(const float *x, int64_t n, int16_t *q, float *d, float *s);
+void qn_rms_norm_avx512(const float *x, const float *w, int64_t n, float eps, float *out);
+void qn_layer_norm_avx512(const float *x, const float *w, const float *b, int64_t n, float eps, float *out);
+void qn_softmax_avx512(float *x, int64_t n);
+void qn_add_avx512(const float *a, const float *b, int64_t n, float *out);
+void qn_scale_avx512(const float *x, float c, int64_t n, float *out);
+void qn_softcap_avx512(const float *x, float cap, int64_t n, float *out);
+void qn_swiglu_avx512(const float *gate, const float *up, int64_t n, float *out);
+void qn_geglu_avx512(const float *gate, const float *up, int64_t n, float *out);
+void qn_silu_array_avx512(const float *x, int64_t n, float *out);
+void qn_gelu_array_avx512(const float *x, int64_t n, float *out);
+void qn_exp_array_avx512(const float *x, int64_t n, float *out);
+void qn_rope_avx512(float *x, const float *cos_sin, int32_t n_rot, bool neox);
+void qn_store_v_avx512(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block);
+int64_t qn_argmax_avx512(const float *x, int64_t n);
 void qn_attention_avx512(const qn_attn_args *a);
 int64_t qn_peak_avx512(int64_t rounds);
 
 /* `run` of a row of the table. */
+void qn_matmul_f32_avx512(const qn_matmul_args *a);
+void qn_matmul_f16_avx512(const qn_matmul_args *a);
+void qn_matmul_bf16_avx512(const qn_matmul_args *a);
 void qn_matmul_q4_0_avx512(const qn_matmul_args *a);
 void qn_matmul_q4_1_avx512(const qn_matmul_args *a);
 void qn_matmul_q5_0_avx512(const qn_matmul_args *a);
