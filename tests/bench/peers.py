@@ -32,14 +32,15 @@ class Contender:
 class Quern(Contender):
     kind = "quern"
 
-    def __init__(self, path, cpu=None):
-        self.path, self.cpu, self.label = path, cpu, "quern"
+    def __init__(self, path, cpu=None, act_bits=None):
+        self.path, self.cpu, self.label = path, cpu, f"quern, {act_bits} bits" if act_bits else "quern"
+        self.more = ["--act-bits", str(act_bits)] if act_bits else []
         about = run([path, "version"]).out
         self.version = about.split()[1]
         self.level = cpu or about.split("levels:")[1].split()[-1]
 
     def options(self, model, n_threads):
-        return ["-m", model, "-t", str(n_threads)] + (["--cpu", self.cpu] if self.cpu else [])
+        return ["-m", model, "-t", str(n_threads)] + (["--cpu", self.cpu] if self.cpu else []) + self.more
 
     def command(self, model, test, n_threads):
         return [self.path, "bench", *self.options(model, n_threads), "-p", str(test.n_prompt), "-n", str(test.n_gen), "-d", str(test.depth),

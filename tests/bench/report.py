@@ -23,8 +23,8 @@ def model_name(file):
 
 
 def best_peer(row, best=max):
-    """The best of the peers' figures, or None."""
-    values = [v for k, v in row["best"].items() if k != "quern"]
+    """The best of the peers' figures, or None. Columns of ours begin with our name."""
+    values = [v for k, v in row["best"].items() if not k.startswith("quern")]
     return best(values) if values else None
 
 

@@ -72,6 +72,11 @@ def test_a_run():
         assert [(r["n_prompt"], r["n_gen"], r["depth"]) for r in more["rows"]] == [k for k in rows if k != (4, 0, 0)] + [(4, 0, 0), (0, 5, 0)]
         assert len(more["rows"][-2]["samples"]["quern"]) == 1, "the new figures replace the old ones"
         versus("--peer", plain, "-p", "4", "-n", "0", "-r", "1", "-t", "1", "-o", figures, "--add", chat_model(), code=1)
+        more_figures = os.path.join(folder, "more.json")
+        out, _ = versus("--peer", plain, "-p", "4", "-n", "0", "-r", "1", "-t", "1", "--act-bits", "8", "-o", more_figures, chat_model())
+        with open(more_figures, encoding="utf-8") as f:
+            row = json.load(f)["rows"][0]
+        assert row["best"]["quern, 8 bits"] > 0 and out.split("\n")[-2].endswith(f" {row['best']['quern'] / 1000:.2f}"), "the ratio is of the first to the peer"
         first, rows = more["rows"][-2], more["rows"]
         with open(page, "w", encoding="utf-8") as f:
             f.write("before\n<!-- figures: written by tests/bench/versus --from ... --docs -->\nSTALE\n<!-- end of figures -->\nafter\n")
