@@ -8,7 +8,7 @@ typedef struct a16_format {
     const void *(*lines)(const uint8_t *panel, int64_t b);           /* codes of block b                              */
     __m512i (*pair)(const void *lines, int32_t p);                   /* weights 2p, 2p + 1 of 16 rows                 */
     __m512 (*scale)(const uint8_t *panel, int64_t b, int32_t half);  /* of the half of 16 weights                     */
-    __m512 (*min)(const uint8_t *panel, int64_t b);                  /* NULL: none                                    */
+    __m512 (*min)(const uint8_t *panel, int64_t b, int32_t half);    /* NULL: none                                    */
     int32_t halves;                                                  /* scales in a block: 1 or 2                     */
     int32_t block_bytes;                                             /* of 16 rows, on average                        */
 } a16_format;
@@ -72,8 +72,9 @@ QN_INLINE __m512 q4_1_scale(const uint8_t *panel, int64_t b, int32_t half)
     return qn_load16_f16(((const qn_panel_q4_1 *)panel)[b].d);
 }
 
-QN_INLINE __m512 q4_1_min(const uint8_t *panel, int64_t b)
+QN_INLINE __m512 q4_1_min(const uint8_t *panel, int64_t b, int32_t half)
 {
+    (void)half;
     return qn_load16_f16(((const qn_panel_q4_1 *)panel)[b].m);
 }
 
@@ -117,8 +118,9 @@ QN_INLINE __m512 q5_1_scale(const uint8_t *panel, int64_t b, int32_t half)
     return qn_load16_f16(((const qn_panel_q5_1 *)panel)[b].d);
 }
 
-QN_INLINE __m512 q5_1_min(const uint8_t *panel, int64_t b)
+QN_INLINE __m512 q5_1_min(const uint8_t *panel, int64_t b, int32_t half)
 {
+    (void)half;
     return qn_load16_f16(((const qn_panel_q5_1 *)panel)[b].m);
 }
 
@@ -159,9 +161,10 @@ QN_INLINE __m512 q4_k_scale(const uint8_t *panel, int64_t b, int32_t half)
     return _mm512_mul_ps(qn_load16_f16(p->d), qn_load16_u8(p->sc[b % 8]));
 }
 
-QN_INLINE __m512 q4_k_min(const uint8_t *panel, int64_t b)
+QN_INLINE __m512 q4_k_min(const uint8_t *panel, int64_t b, int32_t half)
 {
     const qn_panel_q4_k *p = (const qn_panel_q4_k *)panel + b / 8;
+    (void)half;
     return qn_negate16(_mm512_mul_ps(qn_load16_f16(p->dmin), qn_load16_u8(p->mn[b % 8])));
 }
 
@@ -181,9 +184,10 @@ QN_INLINE __m512 q5_k_scale(const uint8_t *panel, int64_t b, int32_t half)
     return _mm512_mul_ps(qn_load16_f16(p->d), qn_load16_u8(p->sc[b % 8]));
 }
 
-QN_INLINE __m512 q5_k_min(const uint8_t *panel, int64_t b)
+QN_INLINE __m512 q5_k_min(const uint8_t *panel, int64_t b, int32_t half)
 {
     const qn_panel_q5_k *p = (const qn_panel_q5_k *)panel + b / 8;
+    (void)half;
     return qn_negate16(_mm512_mul_ps(qn_load16_f16(p->dmin), qn_load16_u8(p->mn[b % 8])));
 }
 

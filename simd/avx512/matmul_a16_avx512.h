@@ -61,7 +61,7 @@ QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, a16_dot
             }
         }
         if (f->min) {
-            const __m512 min = f->min(panel, b);
+            const __m512 min = f->min(panel, b, 0);
             QN_UNROLL
             for (int32_t t = 0; t < T; t++) acc[t] = _mm512_fmadd_ps(min, _mm512_set1_ps(*(const float *)qn_rows14_at(&s, t)), acc[t]);
         }

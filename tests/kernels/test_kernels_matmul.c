@@ -309,26 +309,34 @@ static void time_read(void *arg)
 }
 
 /* One token with weights in L2 and in memory, 4 tokens in memory, 512 tokens: the shapes of decode, verification and prefill. */
+static void time_format(const qn_kernels *k, const qn_fmt *fmt, double peak)
+{
+    const int64_t rows = 64 * (1600000 * (int64_t)fmt->block / fmt->bytes / 1536 / 16 * 16); /* 100 MB */
+    double n_l2, n_mem, n_four, n_gemm;
+    const double l2 = time_shape(k, fmt, &(shape){ 320, 1536, 1, W_ZERO, FILL_PLAIN }, 1, &n_l2);
+    const double mem = time_shape(k, fmt, &(shape){ rows, 1536, 1, W_ZERO, FILL_PLAIN }, 64, &n_mem);
+    const double four = time_shape(k, fmt, &(shape){ rows, 1536, 4, W_ZERO, FILL_PLAIN }, 64, &n_four);
+    const double gemm = time_shape(k, fmt, &(shape){ 576, 1536, 512, W_ZERO, FILL_PLAIN }, 6, &n_gemm);
+    const double macs = 512.0 * 96 * 1536 / gemm;
+    print_message("%-10s %-8s %s 1 token: L2 %6.1f GB/s, memory %6.1f GB/s (%3.0f %%); 4 tokens: memory %6.1f GB/s; "
+                  "512 tokens: %6.1f GMAC/s (%3.0f %%)\n",
+                  k->level, fmt->name, k->a8 ? "A8 " : k->matmul[fmt->id].act == QN_ACT_A16 ? "A16" : "F32", n_l2 / l2 / 1e9, n_mem / mem / 1e9,
+                  100 * n_mem / mem / read_rate, n_four / four / 1e9, macs / 1e9, 100 * macs / peak);
+}
+
 static void time_level(const qn_kernels *ref, const qn_kernels *k)
 {
     (void)ref;
     if (!strcmp(k->level, "scalar")) return;
     const double peak = peak_rate(k);
-    print_message("%s: peak %.1f GMAC/s\n", k->level, peak / 1e9);
+    qn_kernels k8 = *k;
+    k8.a8 = true;
+    print_message("%s: peak %.1f GMAC/s of 16-bit activations\n", k->level, peak / 1e9);
     for (int32_t f = 0; f < qn_fmt_count(); f++) {
         const qn_fmt *fmt = qn_fmt_at(f);
-        const int64_t rows = 64 * (1600000 * (int64_t)fmt->block / fmt->bytes / 1536 / 16 * 16); /* 100 MB */
-        double n_l2, n_mem, n_four, n_gemm;
         if (time_filter && strcasecmp(time_filter, fmt->name)) continue;
-        const double l2 = time_shape(k, fmt, &(shape){ 320, 1536, 1, W_ZERO, FILL_PLAIN }, 1, &n_l2);
-        const double mem = time_shape(k, fmt, &(shape){ rows, 1536, 1, W_ZERO, FILL_PLAIN }, 64, &n_mem);
-        const double four = time_shape(k, fmt, &(shape){ rows, 1536, 4, W_ZERO, FILL_PLAIN }, 64, &n_four);
-        const double gemm = time_shape(k, fmt, &(shape){ 576, 1536, 512, W_ZERO, FILL_PLAIN }, 6, &n_gemm);
-        const double macs = 512.0 * 96 * 1536 / gemm;
-        print_message("%-10s %-8s 1 token: L2 %6.1f GB/s, memory %6.1f GB/s (%3.0f %%); 4 tokens: memory %6.1f GB/s; "
-                      "512 tokens: %6.1f GMAC/s (%3.0f %%)\n",
-                      k->level, fmt->name, n_l2 / l2 / 1e9, n_mem / mem / 1e9, 100 * n_mem / mem / read_rate, n_four / four / 1e9, macs / 1e9,
-                      100 * macs / peak);
+        time_format(k, fmt, peak);
+        if (k->matmul[fmt->id].act == QN_ACT_A16) time_format(&k8, fmt, peak);
     }
 }
 
