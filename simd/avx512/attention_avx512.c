@@ -20,6 +20,7 @@ typedef struct stretch {
     const qn_attn_args *a;
     int32_t row, n;
     int32_t base, n_spans;                /* first position of the first span           */
+    int32_t last_block;                   /* that a row of the call sees                */
     int32_t lo[MAX_ROWS], hi[MAX_ROWS];   /* what a line sees; empty: lo > hi           */
     float *s;                             /* [MAX_ROWS][QN_ATTN_SPAN] scores, then weights */
 } stretch;
@@ -59,6 +60,18 @@ QN_INLINE void outer_add(__m512 *acc, const qn_rows14 *w, const uint16_t *const 
     }
 }
 
+/* Line d / 2 of the keys that come next and of the values of the blocks at hand: a decode step reads keys and values once, from memory, in pieces
+ * of 2 KiB that the hardware's prefetch does not join. */
+QN_INLINE void prefetch_ahead(const stretch *st, int32_t block, int32_t d, const int32_t N)
+{
+    QN_UNROLL
+    for (int32_t i = 0; i < N; i++) {
+        const int32_t next = block + N + i <= st->last_block ? block + N + i : st->last_block;
+        _mm_prefetch((const char *)(st->a->k_blocks[next] + d * QN_KV_BLOCK), _MM_HINT_T0);
+        _mm_prefetch((const char *)(st->a->v_blocks[block + i] + d * QN_KV_BLOCK), _MM_HINT_T0);
+    }
+}
+
 /* Scores of R rows from r0 and N neighbouring blocks of span k. */
 QN_INLINE void scores_tile(const stretch *st, int32_t k, int32_t r0, int32_t block, const int32_t R, const int32_t N)
 {
@@ -73,6 +86,7 @@ QN_INLINE void scores_tile(const stretch *st, int32_t k, int32_t r0, int32_t blo
         QN_UNROLL
         for (int32_t i = 0; i < N; i++) acc[r * N + i] = _mm512_setzero_ps();
     for (int32_t d = 0; d < a->head_dim; d++) {
+        if (R <= FEW_ROWS && d % 2 == 0) prefetch_ahead(st, block, d, N);
         outer_add(acc, &q, key, 0xffff, R, N);
         qn_rows14_step(&q, 4);
         QN_UNROLL
@@ -306,6 +320,7 @@ static void rows_run(stretch *st)
         if (a->last[r] > last) last = a->last[r];
         for (int32_t d = 0; d < a->head_dim_v; d += 16) qn_store16(a->o + r * a->o_stride + d, a->head_dim_v - d, _mm512_setzero_ps());
     }
+    st->last_block = last / QN_KV_BLOCK;
     for (st->base = first / QN_ATTN_SPAN * QN_ATTN_SPAN; st->base <= last; st->base += st->n_spans * QN_ATTN_SPAN) {
         const int32_t left = (last - st->base) / QN_ATTN_SPAN + 1;
         st->n_spans = left < most ? left : most;
