@@ -161,5 +161,10 @@ void qn_matmul_q8_0_avx512(const qn_matmul_args *a);
 void qn_matmul_q4_k_avx512(const qn_matmul_args *a);
 void qn_matmul_q5_k_avx512(const qn_matmul_args *a);
 void qn_matmul_q6_k_avx512(const qn_matmul_args *a);
+void qn_matmul_q2_k_avx512(const qn_matmul_args *a);
+void qn_matmul_q3_k_avx512(const qn_matmul_args *a);
+void qn_matmul_iq4_nl_avx512(const qn_matmul_args *a);
+void qn_matmul_iq4_xs_avx512(const qn_matmul_args *a);
+void qn_matmul_mxfp4_avx512(const qn_matmul_args *a);
 
 #endif

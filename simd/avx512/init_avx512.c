@@ -24,6 +24,11 @@ void qn_init_avx512(qn_kernels *k)
     row_set(k, "Q4_K", qn_matmul_q4_k_avx512);
     row_set(k, "Q5_K", qn_matmul_q5_k_avx512);
     row_set(k, "Q6_K", qn_matmul_q6_k_avx512);
+    row_set(k, "Q2_K", qn_matmul_q2_k_avx512);
+    row_set(k, "Q3_K", qn_matmul_q3_k_avx512);
+    row_set(k, "IQ4_NL", qn_matmul_iq4_nl_avx512);
+    row_set(k, "IQ4_XS", qn_matmul_iq4_xs_avx512);
+    row_set(k, "MXFP4", qn_matmul_mxfp4_avx512);
     k->quantize_a16 = qn_quantize_a16_avx512;
     k->rms_norm = qn_rms_norm_avx512;
     k->layer_norm = qn_layer_norm_avx512;

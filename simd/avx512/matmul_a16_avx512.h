@@ -27,13 +27,38 @@ QN_INLINE void prefetch_block(const uint8_t *at, const int32_t n_bytes)
     for (int32_t i = 0; i < n_bytes; i += 64) _mm_prefetch((const char *)at + PREFETCH_BYTES + i, _MM_HINT_T0);
 }
 
-/* One panel, T tokens from token t0. */
-QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, a16_dot dot, const uint8_t *panel, int32_t t0, float *out, int64_t rows,
-                           const int32_t T)
+/* Are minimums those of 16 weights, so that they meet sums of 16 activations, which are made first? */
+QN_INLINE bool has_half_sums(const a16_format *f)
+{
+    return f->min && f->halves == 2;
+}
+
+/* d * sum(q) of the halves of all blocks of tokens [t, end), into the scratch memory: [token][block][2]. */
+QN_INLINE void half_sums(const qn_matmul_args *a, int32_t t, int32_t end)
+{
+    const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK;
+    float *out = a->scratch;
+    for (; t < end; t++)
+        for (int64_t b = 0; b < n_blocks; b++, out += 2) {
+            const __m512i q = _mm512_loadu_si512(a->act.q + t * a->act.q_stride + b * QN_ACT_BLOCK);
+            const float d = a->act.d[t * (a->act.q_stride / QN_ACT_BLOCK) + b];
+            __m512i s = _mm512_madd_epi16(q, _mm512_set1_epi16(1));
+            s = _mm512_add_epi32(s, _mm512_shuffle_epi32(s, (_MM_PERM_ENUM)0x4e));
+            s = _mm512_add_epi32(s, _mm512_shuffle_epi32(s, (_MM_PERM_ENUM)0xb1));
+            s = _mm512_add_epi32(s, _mm512_shuffle_i32x4(s, s, 0xb1));
+            out[0] = d * (float)_mm_cvtsi128_si32(_mm512_castsi512_si128(s));
+            out[1] = d * (float)_mm_cvtsi128_si32(_mm512_extracti32x4_epi32(s, 2));
+        }
+}
+
+/* One panel, T tokens from token t0; sums of halves begin at token s0. */
+QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, a16_dot dot, const uint8_t *panel, int32_t s0, int32_t t0, float *out,
+                           int64_t rows, const int32_t T)
 {
     const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, d_stride = a->act.q_stride / QN_ACT_BLOCK;
     qn_rows14 q = qn_rows14_open(a->act.q + t0 * a->act.q_stride, a->act.q_stride * 2);
-    qn_rows14 d = qn_rows14_open(a->act.d + t0 * d_stride, d_stride * 4), s = qn_rows14_open(a->act.s + t0 * d_stride, d_stride * 4);
+    qn_rows14 d = qn_rows14_open(a->act.d + t0 * d_stride, d_stride * 4),
+              s = has_half_sums(f) ? qn_rows14_open(a->scratch + (t0 - s0) * 2 * n_blocks, n_blocks * 8) : qn_rows14_open(a->act.s + t0 * d_stride, d_stride * 4);
     const int32_t n_pairs = 16 / f->halves;
     __m512 acc[TILE];
     QN_UNROLL
@@ -59,33 +84,40 @@ QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, a16_dot
                 const __m512 x = _mm512_set1_ps(*(const float *)qn_rows14_at(&d, t));
                 acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(scale, x), _mm512_cvtepi32_ps(isum[t]), acc[t]);
             }
-        }
-        if (f->min) {
-            const __m512 min = f->min(panel, b, 0);
+            if (!f->min) continue;
+            const __m512 min = f->min(panel, b, half);
             QN_UNROLL
             for (int32_t t = 0; t < T; t++) acc[t] = _mm512_fmadd_ps(min, _mm512_set1_ps(*(const float *)qn_rows14_at(&s, t)), acc[t]);
+            qn_rows14_step(&s, 4);
         }
         qn_rows14_step(&d, 4);
-        qn_rows14_step(&s, 4);
     }
     QN_UNROLL
     for (int32_t t = 0; t < T; t++) qn_store16(out + t * a->out_stride, rows, acc[t]);
 }
 
-/* All tokens over a panel before the next one: it stays in the L1 cache. */
-QN_INLINE void direct(const qn_matmul_args *a, const a16_format *f, a16_dot dot)
+/* Tokens [t, end) over a panel before the next one: it stays in the L1 cache. */
+QN_INLINE void direct(const qn_matmul_args *a, const a16_format *f, a16_dot dot, int32_t begin, int32_t end)
 {
+    if (has_half_sums(f)) half_sums(a, begin, end);
     for (int64_t i = 0; i < a->n_panels; i++) {
         const uint8_t *panel = a->w + (size_t)i * a->panel_bytes;
         const int64_t rows = a->n_rows - QN_PANEL * i;
         float *out = a->out + QN_PANEL * i;
-        int32_t t = 0;
-        for (; t + TILE <= a->n_tokens; t += TILE) direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, TILE);
-        for (; t + 8 <= a->n_tokens; t += 8) direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, 8);
-        for (; t + 4 <= a->n_tokens; t += 4) direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, 4);
-        for (; t + 2 <= a->n_tokens; t += 2) direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, 2);
-        if (t < a->n_tokens) direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, 1);
+        int32_t t = begin;
+        for (; t + TILE <= end; t += TILE) direct_tile(a, f, dot, panel, begin, t, out + t * a->out_stride, rows, TILE);
+        for (; t + 8 <= end; t += 8) direct_tile(a, f, dot, panel, begin, t, out + t * a->out_stride, rows, 8);
+        for (; t + 4 <= end; t += 4) direct_tile(a, f, dot, panel, begin, t, out + t * a->out_stride, rows, 4);
+        for (; t + 2 <= end; t += 2) direct_tile(a, f, dot, panel, begin, t, out + t * a->out_stride, rows, 2);
+        if (t < end) direct_tile(a, f, dot, panel, begin, t, out + t * a->out_stride, rows, 1);
     }
+}
+
+/* Tokens that are worked on together: all, or as many as have room for their sums. */
+QN_INLINE int32_t group_tokens(const qn_matmul_args *a, const a16_format *f)
+{
+    const int64_t room = QN_MATMUL_SCRATCH / (a->n_cols / 16);
+    return !has_half_sums(f) || room >= a->n_tokens ? a->n_tokens : room > TILE ? (int32_t)(room / TILE * TILE) : (int32_t)room;
 }
 
 /** The level's multiply-add on registers, for qn_kernels.peak. */
@@ -110,7 +142,8 @@ QN_INLINE int64_t qn_peak_a16_avx512(int64_t rounds, a16_dot dot)
 /** `run` of a row: f and dot must be constants. */
 QN_INLINE void qn_matmul_a16_avx512(const qn_matmul_args *a, const a16_format *f, a16_dot dot)
 {
-    direct(a, f, dot);
+    const int32_t group = group_tokens(a, f);
+    for (int32_t t = 0; t < a->n_tokens; t += group) direct(a, f, dot, t, t + group < a->n_tokens ? t + group : a->n_tokens);
 }
 
 #endif

@@ -29,6 +29,11 @@ void qn_matmul_q8_0_avx512vnni(const qn_matmul_args *a);
 void qn_matmul_q4_k_avx512vnni(const qn_matmul_args *a);
 void qn_matmul_q5_k_avx512vnni(const qn_matmul_args *a);
 void qn_matmul_q6_k_avx512vnni(const qn_matmul_args *a);
+void qn_matmul_q2_k_avx512vnni(const qn_matmul_args *a);
+void qn_matmul_q3_k_avx512vnni(const qn_matmul_args *a);
+void qn_matmul_iq4_nl_avx512vnni(const qn_matmul_args *a);
+void qn_matmul_iq4_xs_avx512vnni(const qn_matmul_args *a);
+void qn_matmul_mxfp4_avx512vnni(const qn_matmul_args *a);
 
 /* `run8`. */
 void qn_matmul8_q4_0_avx512vnni(const qn_matmul_args *a);

@@ -1,0 +1,7 @@
+/* Q3_K x A16. */
+#include "simd/avx512/matmul_a16_avx512.h"
+
+void qn_matmul_q3_k_avx512(const qn_matmul_args *a)
+{
+    qn_matmul_a16_avx512(a, &qn_q3_k_avx512, qn_dot_avx512);
+}

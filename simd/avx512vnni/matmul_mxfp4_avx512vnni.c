@@ -1,0 +1,7 @@
+/* MXFP4 x A16. */
+#include "simd/avx512vnni/avx512vnni.h"
+
+void qn_matmul_mxfp4_avx512vnni(const qn_matmul_args *a)
+{
+    qn_matmul_a16_avx512(a, &qn_mxfp4_avx512, qn_dot_avx512vnni);
+}

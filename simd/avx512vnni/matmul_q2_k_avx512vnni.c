@@ -1,0 +1,7 @@
+/* Q2_K x A16. */
+#include "simd/avx512vnni/avx512vnni.h"
+
+void qn_matmul_q2_k_avx512vnni(const qn_matmul_args *a)
+{
+    qn_matmul_a16_avx512(a, &qn_q2_k_avx512, qn_dot_avx512vnni);
+}
