@@ -29,7 +29,7 @@
 /** A8 activations lie in memory so that four bytes meet the weights of a nibble line (simd/panel.h): byte i of each 8 is column order[i]. */
 #define QN_A8_ORDER { 0, 4, 1, 5, 2, 6, 3, 7 }
 
-enum { QN_PANEL = 16, QN_ACT_BLOCK = 32, QN_KV_BLOCK = 16, QN_ATTN_SPAN = 64 };
+enum { QN_PANEL = 16, QN_ACT_BLOCK = 32, QN_SPLIT_MAX = 128, QN_KV_BLOCK = 16, QN_ATTN_SPAN = 64 };
 
 /* ---- CPU ---- */
 
@@ -62,9 +62,9 @@ typedef struct qn_act {
     const int8_t *q8;    /* [n_tokens][n_cols_padded]     A8, each 8 in QN_A8_ORDER           */
     const float *d;      /* [n_tokens][n_cols_padded/32]  scale of a block                    */
     const float *s;      /* [n_tokens][n_cols_padded/32]  d * sum(q)                          */
-    const int8_t *planes; /* [n_tokens][n_cols_padded/32][64] q as the level's split_a16 lays it out; NULL where the level has none */
+    const int8_t *planes; /* [n_tokens][n_cols_padded/32][split_bytes] q as the level's split_a16 lays it out; NULL where the level has none */
     int64_t x_stride;    /* floats between tokens                                             */
-    int64_t q_stride;    /* elements of q or q8 between tokens; d and s: q_stride / 32, planes: 2 * q_stride bytes */
+    int64_t q_stride;    /* elements of q or q8 between tokens; d and s: q_stride / 32, planes: q_stride / 32 * split_bytes */
 } qn_act;
 
 /** out[t][row] = sum over columns of weight[row][col] * act[t][col], for rows [16 * panel, ...) of a range of panels. */
@@ -139,8 +139,9 @@ typedef struct qn_kernels {
     void (*quantize_a16)(const float *x, int64_t n, int16_t *q, float *d, float *s);
     /** The same to A8. @param q [n padded to 32], each 8 in QN_A8_ORDER */
     void (*quantize_a8)(const float *x, int64_t n, int8_t *q, float *d, float *s);
-    /** Lay blocks of q out as bytes for the level's own products: 64 bytes a block. NULL: the level reads q alone. @param planes [n_blocks][64] */
+    /** Lay blocks of q out for the level's own products. NULL: the level reads q alone. @param planes [n_blocks][split_bytes] */
     void (*split_a16)(const int16_t *q, int64_t n_blocks, int8_t *planes);
+    int32_t split_bytes;                            /* of a block: 64, or QN_SPLIT_MAX        */
     /** out = x * (1 / sqrt(mean(x^2) + eps)) * w, each step rounded; w NULL: without. Sum: 16 lanes of fma (i mod 16), then halves 8, 4, 2, 1. out may be x. */
     void (*rms_norm)(const float *x, const float *w, int64_t n, float eps, float *out);
     /** out = (x - mean) * (1 / sqrt(var + eps)) * w + b, each step rounded; w, b may be NULL. Same sums. out may be x. */

@@ -36,7 +36,7 @@ static void place_rows(placer *p, qn_rows *r, size_t n_rows, const qn_plan *plan
     r->x = place(p, n_rows * (size_t)r->x_stride, sizeof *r->x);
     r->q = place(p, n_rows * (size_t)stride, sizeof *r->q);
     r->q8 = (int8_t *)r->q;
-    r->planes = place(p, n_blocks, 2 * QN_ACT_BLOCK);
+    r->planes = place(p, n_blocks, QN_SPLIT_MAX);
     r->d = place(p, n_blocks, sizeof *r->d);
     r->s = place(p, n_blocks, sizeof *r->s);
 }

@@ -18,7 +18,7 @@ static void quantize_row(const qn_exec *x, const float *row, int64_t width, cons
         return;
     }
     x->k->quantize_a16(row, width, to->q + at, to->d + block, to->s + block);
-    if (x->k->split_a16) x->k->split_a16(to->q + at, (width + QN_ACT_BLOCK - 1) / QN_ACT_BLOCK, to->planes + 2 * at);
+    if (x->k->split_a16) x->k->split_a16(to->q + at, (width + QN_ACT_BLOCK - 1) / QN_ACT_BLOCK, to->planes + block * x->k->split_bytes);
 }
 
 /* Columns [begin, end) of the residual stream move on. Every thread may have made the whole row; each keeps its own part of it.

@@ -9,7 +9,7 @@ typedef struct qn_rows {
     float *x;                 /* [n][x_stride]                                                */
     int16_t *q;               /* [n][stride] A16                                              */
     int8_t *q8;               /* [n][stride] A8: in the place of q, of which there is one or the other */
-    int8_t *planes;           /* [n][stride / 32][64], where the level reads them             */
+    int8_t *planes;           /* [n][stride / 32][split_bytes], where the level reads them    */
     float *d, *s;             /* [n][stride / 32]                                             */
     int64_t x_stride, stride; /* multiples of 32                                             */
 } qn_rows;

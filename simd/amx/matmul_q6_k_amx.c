@@ -1,0 +1,10 @@
+/* Q6_K x A16. */
+#include "simd/amx/matmul_a16_amx.h"
+
+static const amx_format format = { &qn_q6_k_avx512, -32, 31 };
+
+void qn_matmul_q6_k_amx(const qn_matmul_args *a)
+{
+    if (a->n_tokens < QN_AMX_TOKENS) qn_matmul_q6_k_avx512vnni(a);
+    else qn_matmul_a16_amx(a, &format);
+}
