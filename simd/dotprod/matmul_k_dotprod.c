@@ -1,0 +1,10 @@
+/* Formats in super-blocks x A16. */
+#include "simd/dotprod/level_dotprod.h"
+#include "simd/neon/formats_k_neon.h"
+
+ARM_FORMATS_K(ARM_MATMUL)
+
+void qn_rows_init_k_dotprod(qn_kernels *k)
+{
+    ARM_FORMATS_K(ARM_ROW)
+}
