@@ -4,7 +4,7 @@
  *    | d: f16 | p[0] ... p[63]: u8 | ph[0] ... ph[7]: u8 | sign[0] ... sign[31]: u8 | s[0] ... s[3]: u8 |
  *    point j (weights 4j .. 4j + 3): p[j], above it bit j % 8 of ph[j / 8];
  *    scale of group g: nibble g / 4 % 2 of s[g / 8].
- *    w = (d * (1 + 2 * scale)) * magnitude, sign flipped where its bit is set
+ *    w = (d * (1 + 2 * scale)) * magnitude (1, 3 .. 15), sign flipped where its bit is set
  */
 #include "quant/quant.h"
 
@@ -22,17 +22,16 @@ typedef struct block {
 } block;
 _Static_assert(sizeof(block) == BYTES, "a IQ3_S block as it is in files");
 
-static const uint8_t magnitude[8] = { 1, 3, 5, 7, 9, 11, 13, 15 };
-
 static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 {
     const block *b = (const block *)blocks;
     for (int64_t i = 0; i < n_blocks; i++, b++, out += N) {
         const float d = qn_f32_from_f16(qn_load_u16(b->d));
-        for (int j = 0; j < 64; j++) {
-            const int p = b->p[j] | (b->ph[j / 8] >> j % 8 & 1) << 8;
-            const float dj = d * (float)(1 + 2 * (b->s[j / 16] >> j / 8 % 2 * 4 & 15));
-            qn_grid3_decode(dj, qn_grid_iq3_s[p], magnitude, b->sign[j / 2] >> j % 2 * 4, out + 4 * j);
+        for (int g = 0; g < 32; g++) {
+            const unsigned high = b->ph[g / 4] >> g % 4 * 2;
+            const unsigned p0 = b->p[2 * g] | (high & 1) << 8, p1 = b->p[2 * g + 1] | (high & 2) << 7;
+            const float dg = d * (float)(1 + 2 * (b->s[g / 8] >> g / 4 % 2 * 4 & 15));
+            qn_grid3_decode(dg, qn_grid_iq3_s[p0], qn_grid_iq3_s[p1], 1, 2, 0, b->sign[g], out + 8 * g);
         }
     }
 }

@@ -4,7 +4,7 @@
  *    | d: f16 | p[0] ... p[63]: u8 | a[0] ... a[7]: u32 |
  *    p[2g], p[2g + 1]: points of group g (8 weights);
  *    bits 7 (g % 4) .. + 6 of a[g / 4]: its signs, the eighth makes them even; bits 28 .. 31 of a: scale.
- *    w = ((d * (0.5 + scale)) * 0.5) * magnitude, sign flipped where its bit is set
+ *    w = ((d * (0.5 + scale)) * 0.5) * magnitude (4, 12 .. 52, 62), sign flipped where its bit is set
  */
 #include "quant/quant.h"
 
@@ -20,8 +20,6 @@ typedef struct block {
 } block;
 _Static_assert(sizeof(block) == BYTES, "a IQ3_XXS block as it is in files");
 
-static const uint8_t magnitude[8] = { 4, 12, 20, 28, 36, 44, 52, 62 };
-
 static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 {
     const block *b = (const block *)blocks;
@@ -30,9 +28,8 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
         for (int g = 0; g < 32; g++) {
             const uint32_t a = qn_load_u32(b->a[g / 4]);
             const float dg = d * (0.5f + (float)(a >> 28)) * 0.5f;
-            const unsigned signs = qn_even_signs(a >> g % 4 * 7);
-            qn_grid3_decode(dg, qn_grid_iq3_xxs[b->p[2 * g]], magnitude, signs, out + 8 * g);
-            qn_grid3_decode(dg, qn_grid_iq3_xxs[b->p[2 * g + 1]], magnitude, signs >> 4, out + 8 * g + 4);
+            const uint16_t p0 = qn_grid_iq3_xxs[b->p[2 * g]], p1 = qn_grid_iq3_xxs[b->p[2 * g + 1]];
+            qn_grid3_decode(dg, p0, p1, 4, 8, 2, qn_even_signs(a >> g % 4 * 7), out + 8 * g);
         }
     }
 }

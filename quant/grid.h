@@ -30,29 +30,55 @@ static inline unsigned qn_even_signs(uint32_t seven)
     return s | (odd & 1) << 7;
 }
 
-/** Eight weights of a point of IQ2: scale * magnitude, minus where the sign's bit is set. @param out [8] */
-static inline void qn_grid2_decode(float scale, uint16_t point, unsigned signs, float *out)
+/* Below, lane j takes its field out of a word by a product that shifts the field to the top: shifts of one vector by different amounts are not
+ * baseline instructions, 16-bit products are. scale * (-m) is -(scale * m), so the sign goes to the integer. */
+
+/** Fields of 2 bits: field j of a point at bits 2j. @param code [8] */
+static inline void qn_grid_codes2(uint16_t point, int16_t *code)
 {
-    static const uint8_t magnitude[4] = { 8, 25, 43, 0 }; /* the last is in no grid */
-    for (int j = 0; j < 8; j++) {
-        const float w = scale * (float)magnitude[point >> 2 * j & 3];
-        out[j] = signs >> j & 1 ? -w : w;
-    }
+    static const uint16_t up[8] = { 1 << 14, 1 << 12, 1 << 10, 1 << 8, 1 << 6, 1 << 4, 1 << 2, 1 };
+    for (int j = 0; j < 8; j++) code[j] = (int16_t)((uint16_t)(point * up[j]) >> 14);
 }
 
-/** Four weights of a point of IQ3. @param magnitude [8] of the format @param out [4] */
-static inline void qn_grid3_decode(float scale, uint16_t point, const uint8_t *magnitude, unsigned signs, float *out)
+/** Weights scale * magnitude, minus where the sign's bit is set. @param magnitude [8] @param out [8] */
+static inline void qn_grid_signed(float scale, const int16_t *magnitude, unsigned signs, float *out)
 {
-    for (int j = 0; j < 4; j++) {
-        const float w = scale * (float)magnitude[point >> 4 * j & 7];
-        out[j] = signs >> j & 1 ? -w : w;
+    static const uint16_t up[8] = { 1 << 15, 1 << 14, 1 << 13, 1 << 12, 1 << 11, 1 << 10, 1 << 9, 1 << 8 };
+    int16_t value[8];
+    for (int j = 0; j < 8; j++) {
+        const int16_t minus = (int16_t)((int16_t)(uint16_t)((uint16_t)signs * up[j]) >> 15); /* 0 or -1 */
+        value[j] = (int16_t)((magnitude[j] ^ minus) - minus);
     }
+    for (int j = 0; j < 8; j++) out[j] = scale * (float)value[j];
+}
+
+/** Eight weights of a point of IQ2: magnitudes 8, 25, 43 of codes 0 .. 2. @param out [8] */
+static inline void qn_grid2_decode(float scale, uint16_t point, unsigned signs, float *out)
+{
+    int16_t m[8];
+    qn_grid_codes2(point, m);
+    for (int j = 0; j < 8; j++) m[j] = (int16_t)(8 + 17 * m[j] + (m[j] >> 1));
+    qn_grid_signed(scale, m, signs, out);
+}
+
+/** Eight weights of two points of IQ3: magnitudes first + step * code, plus `last` for code 7. @param out [8] */
+static inline void qn_grid3_decode(float scale, uint16_t a, uint16_t b, const int first, const int step, const int last, unsigned signs, float *out)
+{
+    static const uint16_t up[8] = { 1 << 13, 1 << 9, 1 << 5, 1 << 1, 1 << 13, 1 << 9, 1 << 5, 1 << 1 };
+    int16_t m[8];
+    for (int j = 0; j < 8; j++) {
+        const int16_t code = (int16_t)((uint16_t)((j < 4 ? a : b) * up[j]) >> 13);
+        m[j] = (int16_t)(first + step * code + ((code + 1) >> 3) * last);
+    }
+    qn_grid_signed(scale, m, signs, out);
 }
 
 /** Eight weights of a point of IQ1: scale * (value + shift), values -1, 0, 1. @param out [8] */
 static inline void qn_grid1_decode(float scale, uint16_t point, float shift, float *out)
 {
-    for (int j = 0; j < 8; j++) out[j] = scale * ((float)((point >> 2 * j & 3) - 1) + shift);
+    int16_t code[8];
+    qn_grid_codes2(point, code);
+    for (int j = 0; j < 8; j++) out[j] = scale * ((float)(code[j] - 1) + shift);
 }
 
 #endif
