@@ -123,7 +123,7 @@ QN_INLINE void panel_unpack(const amx_format *f, const uint8_t *panel, int64_t b
         for (int32_t p = 0; p < 16; p++) to->w[i][b][p] = bf16_of_pair(f, &table, f->a16->pair(lines, p));
         QN_UNROLL
         for (int32_t half = 0; half < f->a16->halves; half++) to->scale[b][half][i] = f->a16->scale(panel, b0 + b, half);
-        if (f->a16->min) to->min[b][i] = f->a16->min(panel, b0 + b);
+        if (f->a16->min) to->min[b][i] = f->a16->min(panel, b0 + b, 0);
     }
 }
 

@@ -57,8 +57,9 @@ QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, a16_dot
 {
     const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, d_stride = a->act.q_stride / QN_ACT_BLOCK;
     qn_rows14 q = qn_rows14_open(a->act.q + t0 * a->act.q_stride, a->act.q_stride * 2);
-    qn_rows14 d = qn_rows14_open(a->act.d + t0 * d_stride, d_stride * 4),
-              s = has_half_sums(f) ? qn_rows14_open(a->scratch + (t0 - s0) * 2 * n_blocks, n_blocks * 8) : qn_rows14_open(a->act.s + t0 * d_stride, d_stride * 4);
+    qn_rows14 d = qn_rows14_open(a->act.d + t0 * d_stride, d_stride * 4);
+    qn_rows14 s = has_half_sums(f) ? qn_rows14_open(a->scratch + (t0 - s0) * 2 * n_blocks, n_blocks * 8)
+                                   : qn_rows14_open(a->act.s + t0 * d_stride, d_stride * 4);
     const int32_t n_pairs = 16 / f->halves;
     __m512 acc[TILE];
     QN_UNROLL
