@@ -148,6 +148,7 @@ QN_INLINE float qn_exp1_avx2(float x)
 }
 
 void qn_quantize_a16_avx2(const float *x, int64_t n, int16_t *q, float *d, float *s);
+void qn_quantize_a8_avx2(const float *x, int64_t n, int8_t *q, float *d, float *s);
 void qn_rms_norm_avx2(const float *x, const float *w, int64_t n, float eps, float *out);
 void qn_layer_norm_avx2(const float *x, const float *w, const float *b, int64_t n, float eps, float *out);
 void qn_softmax_avx2(float *x, int64_t n);

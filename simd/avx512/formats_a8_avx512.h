@@ -1,4 +1,4 @@
-/* The quantised formats as matmul_a8_avx512.h takes them: bytes of 16 rows in the order of A8 activations, made unsigned by an offset. */
+/* The quantised formats as matmul_a8_avx512.h takes them: bytes of 16 rows in the order of A8 activations, unsigned with an offset, or signed. */
 #ifndef QN_SIMD_FORMATS_A8_AVX512_H
 #define QN_SIMD_FORMATS_A8_AVX512_H
 
@@ -8,6 +8,7 @@ typedef struct a8_format {
     const a16_format *base;                             /* lines, scales, minimums                                        */
     __m512i (*bytes)(const void *lines, int32_t g);     /* of 16 rows: g even columns 4g + (0 4 1 5), odd 4g - 4 + (2 6 3 7) */
     int32_t offset;                                     /* byte - offset is the weight                                    */
+    int32_t most;                                       /* largest byte; above 127: they are signed                       */
 } a8_format;
 
 /** Shift of 16-bit halves, to the right where `by` is negative. */
@@ -43,9 +44,9 @@ QN_INLINE __m512i qn_join_bytes16(__m512i x, __m512i field, const int32_t mask)
     return _mm512_ternarylogic_epi32(x, field, _mm512_set1_epi8((int8_t)mask), 0xf8);
 }
 
-static const a8_format qn_q4_0_a8_avx512 = { &qn_q4_0_avx512, qn_nibble_bytes16, 8 };
-static const a8_format qn_q4_1_a8_avx512 = { &qn_q4_1_avx512, qn_nibble_bytes16, 0 };
-static const a8_format qn_q4_k_a8_avx512 = { &qn_q4_k_avx512, qn_nibble_bytes16, 0 };
+static const a8_format qn_q4_0_a8_avx512 = { &qn_q4_0_avx512, qn_nibble_bytes16, 8, 15 };
+static const a8_format qn_q4_1_a8_avx512 = { &qn_q4_1_avx512, qn_nibble_bytes16, 0, 15 };
+static const a8_format qn_q4_k_a8_avx512 = { &qn_q4_k_avx512, qn_nibble_bytes16, 0, 15 };
 
 /* The plane holds inverted bits: x | (~field & mask). */
 QN_INLINE __m512i q5_0_bytes(const void *lines, int32_t g)
@@ -58,25 +59,24 @@ QN_INLINE __m512i q5_1_bytes(const void *lines, int32_t g)
     return qn_join_bytes16(qn_nibble_bytes16(lines, g), qn_field_bytes16(lines, 4, g, 1, 4), 16);
 }
 
-static const a8_format qn_q5_0_a8_avx512 = { &qn_q5_0_avx512, q5_0_bytes, 16 };
-static const a8_format qn_q5_1_a8_avx512 = { &qn_q5_1_avx512, q5_1_bytes, 0 };
-static const a8_format qn_q5_k_a8_avx512 = { &qn_q5_k_avx512, q5_1_bytes, 0 };
+static const a8_format qn_q5_0_a8_avx512 = { &qn_q5_0_avx512, q5_0_bytes, 16, 31 };
+static const a8_format qn_q5_1_a8_avx512 = { &qn_q5_1_avx512, q5_1_bytes, 0, 31 };
+static const a8_format qn_q5_k_a8_avx512 = { &qn_q5_k_avx512, q5_1_bytes, 0, 31 };
 
 QN_INLINE __m512i q6_k_bytes(const void *lines, int32_t g)
 {
     return qn_join_bytes16(qn_nibble_bytes16(lines, g), qn_field_bytes16(lines, 4, g, 2, 4), 0x30);
 }
 
-static const a8_format qn_q6_k_a8_avx512 = { &qn_q6_k_avx512, q6_k_bytes, 32 };
+static const a8_format qn_q6_k_a8_avx512 = { &qn_q6_k_avx512, q6_k_bytes, 32, 63 };
 
-/* Lines k0 k2 k1 k3 and k4 k6 k5 k7; turning the sign over adds 128. */
+/* Lines k0 k2 k1 k3 and k4 k6 k5 k7. */
 QN_INLINE __m512i q8_0_bytes(const void *lines, int32_t g)
 {
     const __m512i a = qn_line16(lines, g / 2 * 2), b = qn_line16(lines, g / 2 * 2 + 1);
-    const __m512i x = g % 2 ? qn_even_odd16(_mm512_srli_epi16(a, 8), b) : qn_even_odd16(a, _mm512_slli_epi16(b, 8));
-    return _mm512_xor_si512(x, _mm512_set1_epi8(-128));
+    return g % 2 ? qn_even_odd16(_mm512_srli_epi16(a, 8), b) : qn_even_odd16(a, _mm512_slli_epi16(b, 8));
 }
 
-static const a8_format qn_q8_0_a8_avx512 = { &qn_q8_0_avx512, q8_0_bytes, 128 };
+static const a8_format qn_q8_0_a8_avx512 = { &qn_q8_0_avx512, q8_0_bytes, 0, 128 };
 
 #endif

@@ -18,6 +18,13 @@ QN_INLINE __m512i qn_dot8_avx512vnni(__m512i acc, __m512i w, const qn_pair *q)
     return acc;
 }
 
+QN_A8_LEVEL_AVX512(qn_a8_avx512vnni, qn_dot8_avx512vnni, TILE);
+
+QN_INLINE void qn_matmul_a8_avx512vnni(const qn_matmul_args *a, const a8_format *f)
+{
+    qn_matmul_a8_avx512(a, &qn_a8_avx512vnni, f, qn_dot8_avx512vnni);
+}
+
 int64_t qn_peak_avx512vnni(int64_t rounds);
 
 /* `run` of a row of the table. */

@@ -8,5 +8,5 @@ void qn_matmul_q5_1_avx512vnni(const qn_matmul_args *a)
 
 void qn_matmul8_q5_1_avx512vnni(const qn_matmul_args *a)
 {
-    qn_matmul_a8_avx512(a, &qn_q5_1_a8_avx512, qn_dot8_avx512vnni);
+    qn_matmul_a8_avx512vnni(a, &qn_q5_1_a8_avx512);
 }
