@@ -1,6 +1,6 @@
-/* IQ4_XS x A16. */
+/* IQ4_XS x A16 and A8. */
 #include "quant/iq4_levels.h"
-#include "simd/avx2/matmul_a16_avx2.h"
+#include "simd/avx2/matmul_a8_avx2.h"
 
 enum { OFFSET = 128 }; /* makes the levels bytes without sign */
 
@@ -28,9 +28,20 @@ QN_INLINE __m256 scale(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
     return _mm256_mul_ps(qn_load8_f16(p->d + 8 * h), _mm256_cvtepi32_ps(wide));
 }
 
+QN_INLINE __m256i bytes(const void *lines_of, int32_t h, int32_t g)
+{
+    return _mm256_shuffle_epi8(qn_level_table(qn_iq4_levels, 0), qn_nibble_bytes(lines_of, h, g));
+}
+
 static const a16_format format = { lines, pair, scale, NULL, OFFSET, 1, sizeof(qn_panel_iq4_xs) / 8, 4 };
+static const a8_format format8 = { &format, bytes, 0, 128 };
 
 void qn_matmul_iq4_xs_avx2(const qn_matmul_args *a)
 {
     qn_matmul_a16_avx2(a, &format);
+}
+
+void qn_matmul8_iq4_xs_avx2(const qn_matmul_args *a)
+{
+    qn_matmul_a8_avx2(a, &format8);
 }

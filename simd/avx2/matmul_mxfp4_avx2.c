@@ -1,6 +1,6 @@
-/* MXFP4 x A16. */
+/* MXFP4 x A16 and A8. */
 #include "quant/fp4.h"
-#include "simd/avx2/matmul_a16_avx2.h"
+#include "simd/avx2/matmul_a8_avx2.h"
 
 enum { OFFSET = 12 }; /* makes the doubled values bytes without sign */
 
@@ -25,9 +25,20 @@ QN_INLINE __m256 scale(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
     return _mm256_castsi256_ps(_mm256_max_epi32(normal, subnormal));
 }
 
+QN_INLINE __m256i bytes(const void *lines_of, int32_t h, int32_t g)
+{
+    return _mm256_shuffle_epi8(qn_level_table(qn_fp4_doubles, OFFSET), qn_nibble_bytes(lines_of, h, g));
+}
+
 static const a16_format format = { lines, pair, scale, NULL, OFFSET, 1, sizeof(qn_panel_mxfp4) / 4, 4 };
+static const a8_format format8 = { &format, bytes, OFFSET, 24 };
 
 void qn_matmul_mxfp4_avx2(const qn_matmul_args *a)
 {
     qn_matmul_a16_avx2(a, &format);
+}
+
+void qn_matmul8_mxfp4_avx2(const qn_matmul_args *a)
+{
+    qn_matmul_a8_avx2(a, &format8);
 }

@@ -1,5 +1,5 @@
-/* Q2_K x A16. */
-#include "simd/avx2/matmul_a16_avx2.h"
+/* Q2_K x A16 and A8. */
+#include "simd/avx2/matmul_a8_avx2.h"
 
 QN_INLINE const void *lines(const uint8_t *panel, int64_t b)
 {
@@ -32,9 +32,20 @@ QN_INLINE __m256 min(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
     return _mm256_xor_ps(_mm256_mul_ps(qn_load8_f16(p->dmin + 8 * h), _mm256_cvtepi32_ps(m)), _mm256_set1_ps(-0.0f));
 }
 
+QN_INLINE __m256i bytes(const void *lines_of, int32_t h, int32_t g)
+{
+    return qn_field_bytes(lines_of, 0, h, g, 2, 0);
+}
+
 static const a16_format format = { lines, pair, scale, min, 0, 2, sizeof(qn_panel_q2_k) / 8, 4 };
+static const a8_format format8 = { &format, bytes, 0, 3 };
 
 void qn_matmul_q2_k_avx2(const qn_matmul_args *a)
 {
     qn_matmul_a16_avx2(a, &format);
+}
+
+void qn_matmul8_q2_k_avx2(const qn_matmul_args *a)
+{
+    qn_matmul_a8_avx2(a, &format8);
 }

@@ -1,5 +1,5 @@
-/* Q3_K x A16. */
-#include "simd/avx2/matmul_a16_avx2.h"
+/* Q3_K x A16 and A8. */
+#include "simd/avx2/matmul_a8_avx2.h"
 
 QN_INLINE const void *lines(const uint8_t *panel, int64_t b)
 {
@@ -35,9 +35,21 @@ QN_INLINE __m256 scale(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
     return _mm256_mul_ps(qn_load8_f16(p->d + 8 * h), _mm256_cvtepi32_ps(wide));
 }
 
+QN_INLINE __m256i bytes(const void *lines_of, int32_t h, int32_t g)
+{
+    const int32_t p = 4 * (g / 2) + g % 2;
+    return _mm256_or_si256(pair(lines_of, h, p), _mm256_slli_epi16(pair(lines_of, h, p + 2), 8));
+}
+
 static const a16_format format = { lines, pair, scale, NULL, 4, 2, sizeof(qn_panel_q3_k) / 8, 4 };
+static const a8_format format8 = { &format, bytes, 4, 7 };
 
 void qn_matmul_q3_k_avx2(const qn_matmul_args *a)
 {
     qn_matmul_a16_avx2(a, &format);
+}
+
+void qn_matmul8_q3_k_avx2(const qn_matmul_args *a)
+{
+    qn_matmul_a8_avx2(a, &format8);
 }

@@ -1,5 +1,5 @@
-/* Q4_0 x A16. */
-#include "simd/avx2/matmul_a16_avx2.h"
+/* Q4_0 x A16 and A8. */
+#include "simd/avx2/matmul_a8_avx2.h"
 
 QN_INLINE const void *lines(const uint8_t *panel, int64_t b)
 {
@@ -18,8 +18,14 @@ QN_INLINE __m256 scale(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
 }
 
 static const a16_format format = { lines, pair, scale, NULL, 8, 1, sizeof(qn_panel_q4_0) / 2, INT32_MAX };
+static const a8_format format8 = { &format, qn_nibble_bytes, 8, 15 };
 
 void qn_matmul_q4_0_avx2(const qn_matmul_args *a)
 {
     qn_matmul_a16_avx2(a, &format);
+}
+
+void qn_matmul8_q4_0_avx2(const qn_matmul_args *a)
+{
+    qn_matmul_a8_avx2(a, &format8);
 }

@@ -1,5 +1,5 @@
-/* Q5_1 x A16. */
-#include "simd/avx2/matmul_a16_avx2.h"
+/* Q5_1 x A16 and A8. */
+#include "simd/avx2/matmul_a8_avx2.h"
 
 QN_INLINE const void *lines(const uint8_t *panel, int64_t b)
 {
@@ -27,9 +27,20 @@ QN_INLINE __m256 min(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
     return qn_load8_f16(((const qn_panel_q5_1 *)panel)[b].m + 8 * h);
 }
 
+QN_INLINE __m256i bytes(const void *lines_of, int32_t h, int32_t g)
+{
+    return qn_nibble_field_bytes(lines_of, h, g, 1);
+}
+
 static const a16_format format = { lines, pair, scale, min, 0, 1, sizeof(qn_panel_q5_1), 12 };
+static const a8_format format8 = { &format, bytes, 0, 31 };
 
 void qn_matmul_q5_1_avx2(const qn_matmul_args *a)
 {
     qn_matmul_a16_avx2(a, &format);
+}
+
+void qn_matmul8_q5_1_avx2(const qn_matmul_args *a)
+{
+    qn_matmul_a8_avx2(a, &format8);
 }
