@@ -452,6 +452,50 @@ typedef struct qn_generate_result {
 QN_API qn_status qn_session_generate(qn_session *s, const int32_t *prompt, int32_t n_prompt, qn_sampler *sampler,
                                      const qn_generate_opts *opts, qn_generate_result *result, qn_err *err);
 
+/* ---- importance data ---------------------------------------------------------------------------------------------- */
+
+/** The mean square of every input of a model's matrices over a text: what --imatrix of quantising weights errors with. */
+typedef struct qn_imatrix qn_imatrix;
+
+typedef struct qn_imatrix_opts {
+    size_t size;
+    int32_t n_ctx;            /* tokens of a chunk, each evaluated by itself; 0: 512         */
+    int32_t n_chunks;         /* so many of the text at most; 0: all                         */
+    int32_t n_threads;        /* as in qn_engine_opts                                        */
+    const char *cpu;          /* as in qn_engine_opts                                        */
+    bool head;                /* the matrix of the logits too                                */
+    const char *text_name;    /* noted in the file; may be NULL                              */
+    qn_progress_fn progress;  /* in tokens; called before every chunk and at the end         */
+    void *progress_user;
+} qn_imatrix_opts;
+#define QN_IMATRIX_OPTS_INIT { sizeof(qn_imatrix_opts), 0, 0, 0, NULL, false, NULL, NULL, NULL }
+
+typedef struct qn_imatrix_info {
+    int64_t n_tensors;
+    uint32_t n_chunks, chunk_tokens; /* of the text it was made from; 0: unknown             */
+} qn_imatrix_info;
+
+/**
+ * Evaluate a text and collect. It is cut as llama-imatrix does: tokens of plain text, chunks of n_ctx, the first token of each replaced by BOS
+ * where the model puts one in front; the rest is left out.
+ * @param opts  may be NULL
+ * @return QN_ERR_ARG: the text is shorter than a chunk; QN_ERR_CANCELLED: by `progress`
+ */
+QN_API qn_status qn_imatrix_collect(qn_imatrix **out, const qn_model *model, qn_str text, const qn_imatrix_opts *opts, qn_err *err);
+/** Read a file of llama.cpp's: GGUF, or the older ".dat". @return QN_ERR_IO, QN_ERR_FORMAT, QN_ERR_UNSUPPORTED, QN_ERR_NOMEM */
+QN_API qn_status qn_imatrix_load(qn_imatrix **out, const char *path, qn_err *err);
+/** Write a GGUF file of the kind that llama.cpp reads, whole or not at all. */
+QN_API qn_status qn_imatrix_save(const qn_imatrix *imatrix, const char *path, qn_err *err);
+QN_API void qn_imatrix_close(qn_imatrix **imatrix);
+QN_API void qn_imatrix_get_info(const qn_imatrix *imatrix, qn_imatrix_info *out);
+/**
+ * Mean squares of the inputs of a tensor.
+ * @param n       inputs of one matrix: the tensor's dims[0]
+ * @param values  out: [n] for each matrix of the tensor, in order; owned by the imatrix
+ * @return QN_OK; QN_ERR_NOT_FOUND: none for this tensor; QN_ERR_FORMAT: there is another number of them. *values is NULL then
+ */
+QN_API qn_status qn_imatrix_find(const qn_imatrix *imatrix, qn_str tensor, int64_t n, const float **values);
+
 #ifdef __cplusplus
 }
 #endif

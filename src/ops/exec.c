@@ -98,6 +98,7 @@ void qn_exec_place(qn_exec *x, const qn_plan *plan, int32_t n_chunk, int32_t n_c
 
 typedef struct step {
     const qn_exec *x;
+    size_t begin, end; /* stages */
     /* Thread 0 looks at the cancel flag before a barrier and all read its answer after it. Two slots by turns: a slot is written again only
      * when every thread has passed the next barrier, so all have read it. */
     bool stop[2];
@@ -119,7 +120,7 @@ static void run_stages(void *arg, int32_t i_thread, int32_t n_threads)
     const qn_plan *plan = st->x->plan;
     const atomic_bool *cancel = st->x->batch->cancel;
     double began = i_thread == 0 && st->x->time ? qn_now() : 0;
-    for (size_t i = 0; i < plan->n_stages; i++) {
+    for (size_t i = st->begin; i < st->end; i++) {
         const qn_stage *s = &plan->stage[i];
         s->run(st->x, s, i_thread, n_threads);
         if (s->joined) continue;
@@ -132,7 +133,12 @@ static void run_stages(void *arg, int32_t i_thread, int32_t n_threads)
 
 bool qn_exec_run(qn_exec *x, qn_pool *pool)
 {
-    step st = { .x = x };
+    return qn_exec_run_part(x, pool, 0, x->plan->n_stages);
+}
+
+bool qn_exec_run_part(qn_exec *x, qn_pool *pool, size_t begin, size_t end)
+{
+    step st = { .x = x, .begin = begin, .end = end };
     x->pool = pool;
     qn_pool_run(pool, run_stages, &st);
     return !st.stop[0] && !st.stop[1];

@@ -29,6 +29,17 @@ typedef struct qn_stage_time {
     qn_cost cost;
 } qn_stage_time;
 
+/**
+ * Is shown the rows that a stage's matrices are about to read: float32, before activations are rounded.
+ * Every thread of the pool calls it, each for its share of the work; the rows stay as they are until all have left the stage.
+ * @param x  [n_rows], one row every x_stride floats, s->u.matmul.in.width long
+ * @return false (all threads alike): the stage ends here, without its products
+ */
+typedef struct qn_observer {
+    bool (*rows)(void *user, const qn_stage *s, const float *x, int64_t x_stride, int32_t n_rows, int32_t i_thread, int32_t n_threads);
+    void *user;
+} qn_observer;
+
 struct qn_exec {
     const qn_plan *plan;
     const qn_kernels *k;
@@ -46,6 +57,7 @@ struct qn_exec {
     float *tile;                    /* [n_threads][tile_stride]: results on their way        */
     int64_t tile_stride;
     qn_pool *pool;                  /* of the run                                            */
+    const qn_observer *observer;    /* of matmul stages; NULL: nobody looks                  */
     qn_stage_time *time;            /* [n_stages], or NULL: not measured                     */
     float *part_o;                  /* [QN_OWN_ROWS][n_parts][stride of O]: attention over parts of a row's positions */
     float *part_m, *part_l;         /* [QN_OWN_ROWS][n_parts][max_heads]                     */
@@ -69,6 +81,8 @@ int64_t qn_tile_floats(int32_t n_chunk);
 
 /** Run every stage on the pool. @return false when the batch was cancelled on the way */
 bool qn_exec_run(qn_exec *x, qn_pool *pool);
+/** Run stages [begin, end) alone; what those before them have left in the registers must be there. */
+bool qn_exec_run_part(qn_exec *x, qn_pool *pool, size_t begin, size_t end);
 
 /* ---- the stages' functions ---- */
 

@@ -134,6 +134,8 @@ void qn_op_matmul(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t
                .tile = { tile, tile + x->tile_stride / 2 } };
     if (k.n_tokens == 0) return;
     k.act = qn_rows_make(x, s, &a->in, i_thread, n_threads);
+    const qn_observer *o = x->observer;
+    if (o && !o->rows(o->user, s, k.act.x, k.act.x_stride, k.n_tokens, i_thread, n_threads)) return;
     const int32_t n_mats = a->glu ? 1 : a->n_mats;
     int64_t n_panels = 0, begin, end;
     for (int32_t i = 0; i < n_mats; i++) n_panels += a->mat[i].w->n_panels;

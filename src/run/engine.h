@@ -31,6 +31,10 @@ struct qn_session {
 /** qn_engine_open with exactly n_threads threads (0: the default), more than there are CPUs too: for tests. */
 qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, int32_t n_threads, qn_err *err);
 
+/** Evaluate as qn_session_eval_all does, with an observer of every product's rows. No logits are kept: the observer must end the head's stage
+ *  by returning false. */
+qn_status qn_session_observe(qn_session *s, const int32_t *tokens, int32_t n, const qn_observer *observer, qn_err *err);
+
 /** The KV layout of a network. */
 qn_status qn_net_kv_layout(const qn_net *net, int32_t n_ctx, int32_t n_chunk, qn_kv_layout **out, qn_err *err);
 

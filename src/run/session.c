@@ -90,7 +90,7 @@ static qn_status eval(qn_session *s, const int32_t *tokens, int32_t n, float *lo
     const int64_t n_vocab = s->engine->model->net.n_vocab;
     for (int32_t at = 0, m; at < n; at += m) {
         m = n - at < s->engine->n_chunk ? n - at : s->engine->n_chunk;
-        const int32_t n_outputs = !logits ? 0 : all ? m : at + m == n ? 1 : 0;
+        const int32_t n_outputs = !logits && !s->engine->exec.observer ? 0 : all ? m : at + m == n ? 1 : 0;
         if (atomic_load(&s->cancel) || !step(s, tokens + at, m, n_outputs, all && logits ? logits + at * n_vocab : logits)) {
             atomic_store(&s->cancel, false);
             return qn_fail(err, QN_ERR_CANCELLED, "cancelled after %d of %d tokens", at, n);
@@ -107,6 +107,14 @@ qn_status qn_session_eval(qn_session *s, const int32_t *tokens, int32_t n, float
 qn_status qn_session_eval_all(qn_session *s, const int32_t *tokens, int32_t n, float *logits, qn_err *err)
 {
     return eval(s, tokens, n, logits, true, err);
+}
+
+qn_status qn_session_observe(qn_session *s, const int32_t *tokens, int32_t n, const qn_observer *observer, qn_err *err)
+{
+    s->engine->exec.observer = observer;
+    const qn_status status = eval(s, tokens, n, NULL, true, err);
+    s->engine->exec.observer = NULL;
+    return status;
 }
 
 int32_t qn_session_position(const qn_session *s)
