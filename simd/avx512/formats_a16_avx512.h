@@ -15,9 +15,12 @@ typedef struct a16_format {
     int32_t block_bytes;                                             /* of 16 rows, on average                        */
 } a16_format;
 
+/* In a register: the compiler would read it anew for each shift, and a 512-bit load is the one thing done once a cycle that a token needs many of. */
 QN_INLINE __m512i qn_line16(const void *lines, int32_t i)
 {
-    return _mm512_load_si512((const qn_line *)lines + i);
+    __m512i x = _mm512_load_si512((const qn_line *)lines + i);
+    __asm__("" : "+v"(x));
+    return x;
 }
 
 /** Codes of pair p of a block's nibble lines. */
