@@ -1,14 +1,14 @@
 /**
- * Products of quantised panels with A16 activations.
+ * Products of quantised panels with A16 activations, for any level that has 256-bit registers: the level supplies the dot product.
  *
- * A format is an a16_format: how to get 16 pairs of int16 weights for 8 rows out of a block of 32, and the block's scales. It is a constant, so that
- * every function below is compiled for it. Few tokens take the pairs straight from the panel (direct); many unpack a piece of the panel to int16
- * once, into the L1 cache (unpacked). Either way 4 tokens share a weight, and both give the same bits.
+ * The format and the dot product are constants, so that every function below is compiled for them. Few tokens take the pairs straight from the
+ * panel (direct); many unpack a piece of the panel to int16 once, into the L1 cache (unpacked). Either way 4 tokens share a weight, and both give
+ * the same bits.
  */
 #ifndef QN_SIMD_MATMUL_A16_AVX2_H
 #define QN_SIMD_MATMUL_A16_AVX2_H
 
-#include "simd/avx2/avx2.h"
+#include "simd/avx2/formats_a16_avx2.h"
 
 enum {
     TILE = 4,             /* tokens at a time: 8 integer sums; 6 of them with 12 sums were slower by 2 %      */
@@ -16,35 +16,13 @@ enum {
     PREFETCH_BYTES = 2560 /* ahead of the panel being read: the hardware's own prefetch stops at page borders */
 };
 
-typedef struct a16_format {
-    const void *(*lines)(const uint8_t *panel, int64_t b);                    /* codes of block b              */
-    __m256i (*pair)(const void *lines, int32_t h, int32_t p);                 /* weights 2p, 2p + 1 of rows 8h .. 8h + 7, plus offset */
-    __m256 (*scale)(const uint8_t *panel, int64_t b, int32_t h, int32_t half); /* of the half of 16 weights     */
-    __m256 (*min)(const uint8_t *panel, int64_t b, int32_t h, int32_t half);  /* as scale; NULL: none           */
-    int32_t offset;                                                           /* code - offset is the weight   */
-    int32_t halves;                                                           /* scales in a block: 1 or 2     */
-    int32_t block_bytes;                                                      /* of 16 rows, on average        */
-    int32_t direct;                                                           /* tokens up to which unpacking does not pay (measured) */
-} a16_format;
+/* Adds the product of two columns to int32 sums. */
+typedef __m256i a16_dot(__m256i acc, __m256i w, __m256i q);
 
-/** Codes of a nibble line as pairs: i is 0 .. 3. */
-QN_INLINE __m256i qn_nibble_pair(__m256i line, int32_t i)
+/* Without VNNI: a product more. */
+QN_INLINE __m256i qn_dot_avx2(__m256i acc, __m256i w, __m256i q)
 {
-    const __m256i shifted = i ? _mm256_srli_epi16(line, 4 * i) : line;
-    return i == 3 ? shifted : _mm256_and_si256(shifted, _mm256_set1_epi32(0x000f000f));
-}
-
-/** Bits `mask` of pair p (of width `bits`) of a plane, moved to bits 4 and up. */
-QN_INLINE __m256i qn_plane_pair(__m256i plane, int32_t p, int32_t bits)
-{
-    const int32_t by = p * bits - 4;
-    const __m256i shifted = by > 0 ? _mm256_srli_epi16(plane, by) : by < 0 ? _mm256_slli_epi16(plane, -by) : plane;
-    return _mm256_and_si256(shifted, _mm256_set1_epi32(bits == 1 ? 0x00100010 : 0x00300030));
-}
-
-QN_INLINE __m256i qn_line_half(const uint32_t *line, int32_t h)
-{
-    return _mm256_load_si256((const __m256i *)(line + 8 * h));
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(w, q));
 }
 
 QN_INLINE __m256i qn_bcast_pair(const int16_t *q)
@@ -52,21 +30,6 @@ QN_INLINE __m256i qn_bcast_pair(const int16_t *q)
     int32_t two;
     __builtin_memcpy(&two, q, 4);
     return _mm256_set1_epi32(two);
-}
-
-/* 16 levels as bytes, plus the format's offset so that none is negative, for qn_level_pair. */
-QN_INLINE __m256i qn_level_table(const int8_t *level, const int32_t offset)
-{
-    const __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)level));
-    return _mm256_add_epi8(table, _mm256_set1_epi8((int8_t)offset));
-}
-
-/** Levels of a nibble line's codes as pairs: i is 0 .. 3. One look-up serves pairs 0 and 2, one 1 and 3. */
-QN_INLINE __m256i qn_level_pair(__m256i line, int32_t i, __m256i table)
-{
-    const __m256i code = _mm256_and_si256(i % 2 ? _mm256_srli_epi16(line, 4) : line, _mm256_set1_epi8(15));
-    const __m256i level = _mm256_shuffle_epi8(table, code);
-    return i < 2 ? _mm256_and_si256(level, _mm256_set1_epi16(255)) : _mm256_srli_epi16(level, 8);
 }
 
 /* c * sum of 16 activations. */
@@ -124,7 +87,8 @@ QN_INLINE void prefetch_block(const uint8_t *at, const int32_t n_bytes)
 }
 
 /* One panel, T tokens from token t0. */
-QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, const uint8_t *panel, int32_t t0, float *out, int64_t rows, const int32_t T)
+QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, a16_dot dot, const uint8_t *panel, int32_t t0, float *out, int64_t rows,
+                           const int32_t T)
 {
     const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, d_stride = a->act.q_stride / QN_ACT_BLOCK;
     const int16_t *tile_q = a->act.q + t0 * a->act.q_stride;
@@ -152,8 +116,8 @@ QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, const u
                 QN_UNROLL
                 for (int32_t t = 0; t < T; t++) {
                     const __m256i x = qn_bcast_pair(q + t * a->act.q_stride + 2 * p);
-                    isum[2 * t] = _mm256_add_epi32(isum[2 * t], _mm256_madd_epi16(w0, x));
-                    isum[2 * t + 1] = _mm256_add_epi32(isum[2 * t + 1], _mm256_madd_epi16(w1, x));
+                    isum[2 * t] = dot(isum[2 * t], w0, x);
+                    isum[2 * t + 1] = dot(isum[2 * t + 1], w1, x);
                     QN_IN_ORDER(isum[2 * t]);
                     QN_IN_ORDER(isum[2 * t + 1]);
                 }
@@ -182,7 +146,7 @@ QN_INLINE void direct_tile(const qn_matmul_args *a, const a16_format *f, const u
     }
 }
 
-QN_INLINE void direct(const qn_matmul_args *a, const a16_format *f)
+QN_INLINE void direct(const qn_matmul_args *a, const a16_format *f, a16_dot dot)
 {
     const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, d_stride = a->act.q_stride / QN_ACT_BLOCK;
     if (f->offset) offset_sums(a, f, (int32_t *)a->scratch);
@@ -193,11 +157,11 @@ QN_INLINE void direct(const qn_matmul_args *a, const a16_format *f)
         const int64_t rows = a->n_rows - QN_PANEL * i;
         float *out = a->out + QN_PANEL * i;
         int32_t t = 0;
-        for (; t + TILE <= a->n_tokens; t += TILE) direct_tile(a, f, panel, t, out + t * a->out_stride, rows, TILE);
+        for (; t + TILE <= a->n_tokens; t += TILE) direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, TILE);
         switch (a->n_tokens - t) {
-        case 1: direct_tile(a, f, panel, t, out + t * a->out_stride, rows, 1); break;
-        case 2: direct_tile(a, f, panel, t, out + t * a->out_stride, rows, 2); break;
-        case 3: direct_tile(a, f, panel, t, out + t * a->out_stride, rows, 3); break;
+        case 1: direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, 1); break;
+        case 2: direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, 2); break;
+        case 3: direct_tile(a, f, dot, panel, t, out + t * a->out_stride, rows, 3); break;
         }
     }
 }
@@ -233,7 +197,8 @@ QN_INLINE void piece_unpack(const a16_format *f, const uint8_t *panel, int64_t b
 }
 
 /* isum += w * q over the pairs of one scale, T tokens. */
-QN_INLINE void piece_dot(__m256i (*w)[2], const int16_t *const *q, const int32_t first, const int32_t n_pairs, __m256i *isum, const int32_t T)
+QN_INLINE void piece_dot(a16_dot dot, __m256i (*w)[2], const int16_t *const *q, const int32_t first, const int32_t n_pairs, __m256i *isum,
+                         const int32_t T)
 {
     QN_UNROLL
     for (int32_t p = 0; p < n_pairs; p++) {
@@ -241,8 +206,8 @@ QN_INLINE void piece_dot(__m256i (*w)[2], const int16_t *const *q, const int32_t
         QN_UNROLL
         for (int32_t t = 0; t < T; t++) {
             const __m256i x = qn_bcast_pair(q[t] + 2 * (first + p));
-            isum[2 * t] = _mm256_add_epi32(isum[2 * t], _mm256_madd_epi16(w0, x));
-            isum[2 * t + 1] = _mm256_add_epi32(isum[2 * t + 1], _mm256_madd_epi16(w1, x));
+            isum[2 * t] = dot(isum[2 * t], w0, x);
+            isum[2 * t + 1] = dot(isum[2 * t + 1], w1, x);
             QN_IN_ORDER(isum[2 * t]);
             QN_IN_ORDER(isum[2 * t + 1]);
         }
@@ -251,8 +216,8 @@ QN_INLINE void piece_dot(__m256i (*w)[2], const int16_t *const *q, const int32_t
 
 /* T tokens from token t0 and the n blocks from b0 of a panel: adds to what earlier pieces left in out. The float sums live in memory (w->acc):
  * the registers are for the integer sums, and a block of 32 columns touches each float sum once. */
-QN_INLINE void piece_tile(const qn_matmul_args *a, const a16_format *f, a16_piece *w, int64_t b0, int64_t n, int32_t t0, float *out, int64_t rows,
-                         const int32_t T)
+QN_INLINE void piece_tile(const qn_matmul_args *a, const a16_format *f, a16_dot dot, a16_piece *w, int64_t b0, int64_t n, int32_t t0, float *out,
+                          int64_t rows, const int32_t T)
 {
     const int64_t d_stride = a->act.q_stride / QN_ACT_BLOCK;
     const int16_t *q[TILE];
@@ -278,7 +243,7 @@ QN_INLINE void piece_tile(const qn_matmul_args *a, const a16_format *f, a16_piec
             __m256i isum[2 * TILE];
             QN_UNROLL
             for (int32_t i = 0; i < 2 * T; i++) isum[i] = _mm256_setzero_si256();
-            piece_dot(w->w[b], q, half * n_pairs, n_pairs, isum, T);
+            piece_dot(dot, w->w[b], q, half * n_pairs, n_pairs, isum, T);
             QN_UNROLL
             for (int32_t t = 0; t < T; t++) {
                 const __m256 x = _mm256_broadcast_ss(d + t * d_stride + b);
@@ -302,7 +267,7 @@ QN_INLINE void piece_tile(const qn_matmul_args *a, const a16_format *f, a16_piec
     }
 }
 
-QN_INLINE void unpacked(const qn_matmul_args *a, const a16_format *f)
+QN_INLINE void unpacked(const qn_matmul_args *a, const a16_format *f, a16_dot dot)
 {
     a16_piece *piece = (a16_piece *)(((uintptr_t)a->scratch + 31) / 32 * 32);
     const int64_t n_blocks = a->n_cols / QN_ACT_BLOCK, n_pieces = (n_blocks + PIECE_BLOCKS - 1) / PIECE_BLOCKS;
@@ -315,21 +280,39 @@ QN_INLINE void unpacked(const qn_matmul_args *a, const a16_format *f)
             piece_unpack(f, panel, b0, n, piece);
             int32_t t = 0;
             float *out = a->out + QN_PANEL * i;
-            for (; t + TILE <= a->n_tokens; t += TILE) piece_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, TILE);
+            for (; t + TILE <= a->n_tokens; t += TILE) piece_tile(a, f, dot, piece, b0, n, t, out + t * a->out_stride, rows, TILE);
             switch (a->n_tokens - t) {
-            case 1: piece_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 1); break;
-            case 2: piece_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 2); break;
-            case 3: piece_tile(a, f, piece, b0, n, t, out + t * a->out_stride, rows, 3); break;
+            case 1: piece_tile(a, f, dot, piece, b0, n, t, out + t * a->out_stride, rows, 1); break;
+            case 2: piece_tile(a, f, dot, piece, b0, n, t, out + t * a->out_stride, rows, 2); break;
+            case 3: piece_tile(a, f, dot, piece, b0, n, t, out + t * a->out_stride, rows, 3); break;
             }
         }
     }
 }
 
-/** `run` of a row: f must be a constant. Direct tiles of formats with an offset, or with minimums of halves, need room for the sums. */
-QN_INLINE void qn_matmul_a16_avx2(const qn_matmul_args *a, const a16_format *f)
+/** The level's multiply-add on registers, for qn_kernels.peak. */
+QN_INLINE int64_t qn_peak_a16_avx2(int64_t rounds, a16_dot dot)
 {
-    if (a->n_tokens <= f->direct && a->n_tokens * (a->n_cols / 16) <= QN_MATMUL_SCRATCH) direct(a, f);
-    else unpacked(a, f);
+    enum { N_SUMS = 10 }; /* five cycles of latency, up to two a cycle */
+    __m256i sum[N_SUMS], w = _mm256_set1_epi16(1);
+    QN_UNROLL
+    for (int32_t j = 0; j < N_SUMS; j++) sum[j] = _mm256_setzero_si256();
+    for (int64_t i = 0; i < rounds; i++) {
+        QN_UNROLL
+        for (int32_t j = 0; j < N_SUMS; j++) {
+            QN_IN_ORDER(w); /* unknown to the compiler, or it would multiply once for all */
+            sum[j] = dot(sum[j], w, w);
+            QN_IN_ORDER(sum[j]);
+        }
+    }
+    return rounds * N_SUMS * 16;
+}
+
+/** `run` of a row: f and dot must be constants. Direct tiles of formats with an offset, or with minimums of halves, need room for the sums. */
+QN_INLINE void qn_matmul_a16_avx2(const qn_matmul_args *a, const a16_format *f, a16_dot dot)
+{
+    if (a->n_tokens <= f->direct && a->n_tokens * (a->n_cols / 16) <= QN_MATMUL_SCRATCH) direct(a, f, dot);
+    else unpacked(a, f, dot);
 }
 
 #endif

@@ -7,56 +7,12 @@
 #ifndef QN_SIMD_MATMUL_A8_AVX2_H
 #define QN_SIMD_MATMUL_A8_AVX2_H
 
+#include "simd/avx2/formats_a8_avx2.h"
 #include "simd/avx2/matmul_a16_avx2.h"
 #include "simd/avx2/pieces_a8_avx2.h"
 
-typedef struct a8_format {
-    const a16_format *base;                                    /* lines, scales, minimums                                        */
-    __m256i (*bytes)(const void *lines, int32_t h, int32_t g); /* of rows 8h .. 8h + 7: g even columns 4g + (0 4 1 5), odd 4g - 4 + (2 6 3 7) */
-    int32_t offset;                                            /* byte - offset is the weight                                    */
-    int32_t most;                                              /* largest byte; above 127: they are signed                       */
-} a8_format;
-
 /* Adds the product of four columns to int32 sums: unsigned weights, signed activations. NULL: there is none. */
-typedef __m256i (*a8_dot)(__m256i acc, __m256i w, __m256i q);
-
-/* ---- bytes of weights ---- */
-
-/** Shift of 16-bit halves, to the right where `by` is negative. */
-QN_INLINE __m256i qn_shift8(__m256i x, const int32_t by)
-{
-    return by > 0 ? _mm256_slli_epi16(x, by) : by < 0 ? _mm256_srli_epi16(x, -by) : x;
-}
-
-/** The even bytes of a beside the odd ones of b. */
-QN_INLINE __m256i qn_even_odd8(__m256i a, __m256i b)
-{
-    return _mm256_blendv_epi8(b, a, _mm256_set1_epi16(255));
-}
-
-/** Codes of a block's nibble lines. */
-QN_INLINE __m256i qn_nibble_bytes(const void *lines, int32_t h, int32_t g)
-{
-    const __m256i line = qn_line_half((const uint32_t *)lines + g / 2 * QN_PANEL, h);
-    return _mm256_and_si256(g % 2 ? _mm256_srli_epi16(line, 4) : line, _mm256_set1_epi8(15));
-}
-
-/** Fields of `bits` a weight, of the planes that start at line i, moved to bit `to` of each byte. */
-QN_INLINE __m256i qn_field_bytes(const void *lines, int32_t i, int32_t h, int32_t g, const int32_t bits, const int32_t to)
-{
-    const int32_t per_line = 16 / bits, p = 4 * (g / 2) + g % 2, at = p % per_line * bits; /* the odd bytes are of the pair after next */
-    const __m256i plane = qn_line_half((const uint32_t *)lines + (i + p / per_line) * QN_PANEL, h);
-    const __m256i both = qn_even_odd8(qn_shift8(plane, to - at), qn_shift8(plane, to + 8 - at - 2 * bits));
-    return _mm256_and_si256(both, _mm256_set1_epi8((int8_t)(((1 << bits) - 1) << to)));
-}
-
-/** Nibbles with the fields above them. */
-QN_INLINE __m256i qn_nibble_field_bytes(const void *lines, int32_t h, int32_t g, const int32_t bits)
-{
-    return _mm256_or_si256(qn_nibble_bytes(lines, h, g), qn_field_bytes(lines, 4, h, g, bits, 4));
-}
-
-/* ---- products ---- */
+typedef a16_dot *a8_dot;
 
 /* Groups of four columns whose products fit into 16 bits together. */
 QN_INLINE int32_t a8_chain(const a8_format *f)
@@ -105,6 +61,7 @@ QN_INLINE void a8_group(const a8_format *f, a8_dot dot, const __m256i *w, const 
         const __m256i x = qn_bcast_pair((const int16_t *)(const void *)(q[i / 2] + at));
         if (dot) {
             isum[i] = dot(isum[i], w[i % 2], x);
+            QN_IN_ORDER(isum[i]);
             continue;
         }
         const __m256i two = _mm256_maddubs_epi16(u[i % 2], f->most > 127 ? _mm256_sign_epi8(x, w[i % 2]) : x);
@@ -201,13 +158,18 @@ QN_INLINE void a8_multiply(const qn_matmul_args *a, const a8_format *f, a8_dot d
     }                                                                                                                                            \
     static const qn_a8_level NAME = { A8_TILE, A8_TILE, sizeof(a8_piece), NAME##_unpack, NAME##_multiply }
 
+/** `run8` of a row: everything but a must be a constant, and dot that of the level's functions. */
+QN_INLINE void qn_matmul_a8_level_avx2(const qn_matmul_args *a, const qn_a8_level *level, const a8_format *f, a8_dot dot)
+{
+    const qn_a8_kind kind = { dot && f->most > 127 ? 128 : f->offset, f->base->halves, f->base->min != NULL };
+    qn_a8_run(a, level, &kind, f);
+}
+
 QN_A8_LEVEL_AVX2(qn_a8_avx2, NULL);
 
-/** `run8` of a row: f must be a constant. */
 QN_INLINE void qn_matmul_a8_avx2(const qn_matmul_args *a, const a8_format *f)
 {
-    const qn_a8_kind kind = { f->offset, f->base->halves, f->base->min != NULL };
-    qn_a8_run(a, &qn_a8_avx2, &kind, f);
+    qn_matmul_a8_level_avx2(a, &qn_a8_avx2, f, NULL);
 }
 
 #endif

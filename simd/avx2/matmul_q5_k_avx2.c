@@ -1,49 +1,12 @@
 /* Q5_K x A16 and A8. */
 #include "simd/avx2/matmul_a8_avx2.h"
 
-QN_INLINE const void *lines(const uint8_t *panel, int64_t b)
-{
-    return &((const qn_panel_q5_k *)panel)[b / 8].b[b % 8];
-}
-
-/* 4 lines, then the plane. */
-QN_INLINE __m256i pair(const void *lines_of, int32_t h, int32_t p)
-{
-    const uint32_t *line = lines_of;
-    const __m256i low = qn_nibble_pair(qn_line_half(line + p / 4 * QN_PANEL, h), p % 4);
-    const __m256i high = qn_plane_pair(qn_line_half(line + 4 * QN_PANEL, h), p, 1);
-    return _mm256_or_si256(low, high);
-}
-
-QN_INLINE __m256 scale(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
-{
-    const qn_panel_q5_k *p = (const qn_panel_q5_k *)panel + b / 8;
-    (void)half;
-    return _mm256_mul_ps(qn_load8_f16(p->d + 8 * h), qn_load8_u8(p->sc[b % 8] + 8 * h));
-}
-
-QN_INLINE __m256 min(const uint8_t *panel, int64_t b, int32_t h, int32_t half)
-{
-    const qn_panel_q5_k *p = (const qn_panel_q5_k *)panel + b / 8;
-    const __m256 m = _mm256_mul_ps(qn_load8_f16(p->dmin + 8 * h), qn_load8_u8(p->mn[b % 8] + 8 * h));
-    (void)half;
-    return _mm256_xor_ps(m, _mm256_set1_ps(-0.0f));
-}
-
-QN_INLINE __m256i bytes(const void *lines_of, int32_t h, int32_t g)
-{
-    return qn_nibble_field_bytes(lines_of, h, g, 1);
-}
-
-static const a16_format format = { lines, pair, scale, min, 0, 1, sizeof(qn_panel_q5_k) / 8, 8 };
-static const a8_format format8 = { &format, bytes, 0, 31 };
-
 void qn_matmul_q5_k_avx2(const qn_matmul_args *a)
 {
-    qn_matmul_a16_avx2(a, &format);
+    qn_matmul_a16_avx2(a, &qn_q5_k_avx2, qn_dot_avx2);
 }
 
 void qn_matmul8_q5_k_avx2(const qn_matmul_args *a)
 {
-    qn_matmul_a8_avx2(a, &format8);
+    qn_matmul_a8_avx2(a, &qn_q5_k_a8_avx2);
 }
