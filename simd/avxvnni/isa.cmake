@@ -1,0 +1,4 @@
+set(ISA_PROCESSOR "x86_64|AMD64")
+set(ISA_FLAGS -mavx2 -mfma -mf16c -mavxvnni)
+set(ISA_NEEDS AVX2 FMA F16C AVXVNNI)
+set(ISA_RANK 30)

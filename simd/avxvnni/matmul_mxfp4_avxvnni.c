@@ -1,0 +1,12 @@
+/* MXFP4 x A16 and A8. */
+#include "simd/avxvnni/avxvnni.h"
+
+void qn_matmul_mxfp4_avxvnni(const qn_matmul_args *a)
+{
+    qn_matmul_a16_avx2(a, &qn_mxfp4_avx2, qn_dot_avxvnni);
+}
+
+void qn_matmul8_mxfp4_avxvnni(const qn_matmul_args *a)
+{
+    qn_matmul_a8_avxvnni(a, &qn_mxfp4_a8_avx2);
+}
