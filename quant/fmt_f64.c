@@ -13,4 +13,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_f64;
-const qn_fmt qn_fmt_f64 = { 28, "F64", 1, 8, decode };
+const qn_fmt qn_fmt_f64 = { 28, "F64", 1, 8, decode, NULL, NULL, { 0 } };

@@ -13,4 +13,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_i16;
-const qn_fmt qn_fmt_i16 = { 25, "I16", 1, 2, decode };
+const qn_fmt qn_fmt_i16 = { 25, "I16", 1, 2, decode, NULL, NULL, { 0 } };

@@ -13,4 +13,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_i32;
-const qn_fmt qn_fmt_i32 = { 26, "I32", 1, 4, decode };
+const qn_fmt qn_fmt_i32 = { 26, "I32", 1, 4, decode, NULL, NULL, { 0 } };

@@ -13,4 +13,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_i8;
-const qn_fmt qn_fmt_i8 = { 24, "I8", 1, 1, decode };
+const qn_fmt qn_fmt_i8 = { 24, "I8", 1, 1, decode, NULL, NULL, { 0 } };

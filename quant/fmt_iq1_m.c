@@ -37,4 +37,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_iq1_m;
-const qn_fmt qn_fmt_iq1_m = { 29, "IQ1_M", N, BYTES, decode };
+const qn_fmt qn_fmt_iq1_m = { 29, "IQ1_M", N, BYTES, decode, NULL, NULL, { 0 } };

@@ -34,4 +34,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_iq1_s;
-const qn_fmt qn_fmt_iq1_s = { 19, "IQ1_S", N, BYTES, decode };
+const qn_fmt qn_fmt_iq1_s = { 19, "IQ1_S", N, BYTES, decode, NULL, NULL, { 0 } };

@@ -35,4 +35,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_iq2_s;
-const qn_fmt qn_fmt_iq2_s = { 22, "IQ2_S", N, BYTES, decode };
+const qn_fmt qn_fmt_iq2_s = { 22, "IQ2_S", N, BYTES, decode, NULL, NULL, { 0 } };

@@ -34,4 +34,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_iq2_xs;
-const qn_fmt qn_fmt_iq2_xs = { 17, "IQ2_XS", N, BYTES, decode };
+const qn_fmt qn_fmt_iq2_xs = { 17, "IQ2_XS", N, BYTES, decode, NULL, NULL, { 0 } };

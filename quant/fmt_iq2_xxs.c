@@ -37,4 +37,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_iq2_xxs;
-const qn_fmt qn_fmt_iq2_xxs = { 16, "IQ2_XXS", N, BYTES, decode };
+const qn_fmt qn_fmt_iq2_xxs = { 16, "IQ2_XXS", N, BYTES, decode, NULL, NULL, { 0 } };

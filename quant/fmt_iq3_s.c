@@ -37,4 +37,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_iq3_s;
-const qn_fmt qn_fmt_iq3_s = { 21, "IQ3_S", N, BYTES, decode };
+const qn_fmt qn_fmt_iq3_s = { 21, "IQ3_S", N, BYTES, decode, NULL, NULL, { 0 } };

@@ -35,4 +35,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_iq3_xxs;
-const qn_fmt qn_fmt_iq3_xxs = { 18, "IQ3_XXS", N, BYTES, decode };
+const qn_fmt qn_fmt_iq3_xxs = { 18, "IQ3_XXS", N, BYTES, decode, NULL, NULL, { 0 } };

@@ -28,5 +28,18 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     }
 }
 
+static void pack(const qn_fields *f, uint8_t *bytes)
+{
+    block *b = (block *)bytes;
+    qn_store_f16(b->d, f->d);
+    for (int j = 0; j < 16; j++) b->q[j] = (uint8_t)(f->code[j] | f->code[j + 16] << 4);
+}
+
 extern const qn_fmt qn_fmt_iq4_nl;
-const qn_fmt qn_fmt_iq4_nl = { 20, "IQ4_NL", N, BYTES, decode };
+
+static void encode(const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    qn_encode_baseline(&qn_fmt_iq4_nl, w, importance, n_blocks, out);
+}
+
+const qn_fmt qn_fmt_iq4_nl = { 20, "IQ4_NL", N, BYTES, decode, encode, pack, { QN_GRID_SCALE, 1, 16, 0, 0, 0, qn_iq4_levels } };

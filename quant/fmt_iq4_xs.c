@@ -11,6 +11,8 @@
 #include "quant/iq4_levels.h"
 #include "src/base/half.h"
 
+#include <string.h>
+
 enum { N = 256, BYTES = 136 };
 
 typedef struct block {
@@ -39,5 +41,27 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     }
 }
 
+static void pack(const qn_fields *f, uint8_t *bytes)
+{
+    block *b = (block *)bytes;
+    qn_store_f16(b->d, f->d);
+    uint32_t high = 0;
+    memset(b->sl, 0, sizeof b->sl);
+    for (int k = 0; k < 8; k++) {
+        const int scale = f->scale[k] + 32;
+        b->sl[k / 2] |= (uint8_t)((scale & 15) << k % 2 * 4);
+        high |= (uint32_t)(scale >> 4) << 2 * k;
+        for (int j = 0; j < 16; j++) b->q[16 * k + j] = (uint8_t)(f->code[32 * k + j] | f->code[32 * k + j + 16] << 4);
+    }
+    b->sh[0] = (uint8_t)high;
+    b->sh[1] = (uint8_t)(high >> 8);
+}
+
 extern const qn_fmt qn_fmt_iq4_xs;
-const qn_fmt qn_fmt_iq4_xs = { 23, "IQ4_XS", N, BYTES, decode };
+
+static void encode(const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    qn_encode_baseline(&qn_fmt_iq4_xs, w, importance, n_blocks, out);
+}
+
+const qn_fmt qn_fmt_iq4_xs = { 23, "IQ4_XS", N, BYTES, decode, encode, pack, { QN_GRID_SCALE, 8, 16, 0, -32, 31, qn_iq4_levels } };

@@ -28,5 +28,19 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     }
 }
 
+static void pack(const qn_fields *f, uint8_t *bytes)
+{
+    block *b = (block *)bytes;
+    static const uint8_t order[15] = { 15, 14, 13, 12, 11, 10, 9, 0, 1, 2, 3, 4, 5, 6, 7 }; /* codes by rising level */
+    b->e = qn_e8m0_from_half(f->d);
+    for (int j = 0; j < 16; j++) b->q[j] = (uint8_t)(order[f->code[j]] | order[f->code[j + 16]] << 4);
+}
+
 extern const qn_fmt qn_fmt_mxfp4;
-const qn_fmt qn_fmt_mxfp4 = { 39, "MXFP4", N, BYTES, decode };
+
+static void encode(const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    qn_encode_baseline(&qn_fmt_mxfp4, w, importance, n_blocks, out);
+}
+
+const qn_fmt qn_fmt_mxfp4 = { 39, "MXFP4", N, BYTES, decode, encode, pack, { QN_GRID_POWER, 1, 15, 0, 0, 0, qn_fp4_rising } };

@@ -43,4 +43,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_nvfp4;
-const qn_fmt qn_fmt_nvfp4 = { 40, "NVFP4", N, BYTES, decode };
+const qn_fmt qn_fmt_nvfp4 = { 40, "NVFP4", N, BYTES, decode, NULL, NULL, { 0 } };

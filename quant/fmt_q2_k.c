@@ -33,5 +33,24 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     }
 }
 
+static void pack(const qn_fields *f, uint8_t *bytes)
+{
+    block *b = (block *)bytes;
+    qn_store_f16(b->d, f->d);
+    qn_store_f16(b->dmin, f->m);
+    for (int k = 0; k < 16; k++) b->s[k] = (uint8_t)(f->scale[k] | f->min[k] << 4);
+    for (int h = 0; h < 2; h++)
+        for (int l = 0; l < 32; l++) {
+            const uint8_t *c = f->code + 128 * h + l;
+            b->q[32 * h + l] = (uint8_t)(c[0] | c[32] << 2 | c[64] << 4 | c[96] << 6);
+        }
+}
+
 extern const qn_fmt qn_fmt_q2_k;
-const qn_fmt qn_fmt_q2_k = { 10, "Q2_K", N, BYTES, decode };
+
+static void encode(const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    qn_encode_baseline(&qn_fmt_q2_k, w, importance, n_blocks, out);
+}
+
+const qn_fmt qn_fmt_q2_k = { 10, "Q2_K", N, BYTES, decode, encode, pack, { QN_GRID_AFFINE, 16, 4, 0, 0, 15, NULL } };

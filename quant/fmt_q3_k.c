@@ -10,6 +10,8 @@
 
 #include "src/base/half.h"
 
+#include <string.h>
+
 enum { N = 256, BYTES = 110 };
 
 typedef struct block {
@@ -42,5 +44,30 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     }
 }
 
+static void pack(const qn_fields *f, uint8_t *bytes)
+{
+    block *b = (block *)bytes;
+    qn_store_f16(b->d, f->d);
+    memset(b->qh, 0, sizeof b->qh);
+    memset(b->s, 0, sizeof b->s);
+    for (int k = 0; k < 16; k++) {
+        const int scale = f->scale[k] + 32;
+        b->s[k % 8] |= (uint8_t)((scale & 15) << k / 8 * 4);
+        b->s[8 + k % 4] |= (uint8_t)(scale >> 4 << k / 4 * 2);
+    }
+    for (int h = 0; h < 2; h++)
+        for (int l = 0; l < 32; l++) {
+            const uint8_t *c = f->code + 128 * h + l;
+            b->q[32 * h + l] = (uint8_t)((c[0] & 3) | (c[32] & 3) << 2 | (c[64] & 3) << 4 | (c[96] & 3) << 6);
+            b->qh[l] |= (uint8_t)((c[0] >> 2 | c[32] >> 2 << 1 | c[64] >> 2 << 2 | c[96] >> 2 << 3) << 4 * h);
+        }
+}
+
 extern const qn_fmt qn_fmt_q3_k;
-const qn_fmt qn_fmt_q3_k = { 11, "Q3_K", N, BYTES, decode };
+
+static void encode(const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    qn_encode_baseline(&qn_fmt_q3_k, w, importance, n_blocks, out);
+}
+
+const qn_fmt qn_fmt_q3_k = { 11, "Q3_K", N, BYTES, decode, encode, pack, { QN_GRID_SCALE, 16, 8, 4, -32, 31, NULL } };

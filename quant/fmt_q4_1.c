@@ -29,5 +29,19 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     }
 }
 
+static void pack(const qn_fields *f, uint8_t *bytes)
+{
+    block *b = (block *)bytes;
+    qn_store_f16(b->d, f->d);
+    qn_store_f16(b->m, -f->m);
+    for (int j = 0; j < 16; j++) b->q[j] = (uint8_t)(f->code[j] | f->code[j + 16] << 4);
+}
+
 extern const qn_fmt qn_fmt_q4_1;
-const qn_fmt qn_fmt_q4_1 = { 3, "Q4_1", N, BYTES, decode };
+
+static void encode(const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    qn_encode_baseline(&qn_fmt_q4_1, w, importance, n_blocks, out);
+}
+
+const qn_fmt qn_fmt_q4_1 = { 3, "Q4_1", N, BYTES, decode, encode, pack, { QN_GRID_AFFINE, 1, 16, 0, 0, 0, NULL } };

@@ -37,5 +37,21 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     }
 }
 
+static void pack(const qn_fields *f, uint8_t *bytes)
+{
+    block *b = (block *)bytes;
+    qn_store_f16(b->d, f->d);
+    qn_store_f16(b->dmin, f->m);
+    qn_k_scale_min_store(b->s, f->scale, f->min);
+    for (int g = 0; g < 4; g++)
+        for (int l = 0; l < 32; l++) b->q[32 * g + l] = (uint8_t)(f->code[64 * g + l] | f->code[64 * g + 32 + l] << 4);
+}
+
 extern const qn_fmt qn_fmt_q4_k;
-const qn_fmt qn_fmt_q4_k = { 12, "Q4_K", N, BYTES, decode };
+
+static void encode(const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    qn_encode_baseline(&qn_fmt_q4_k, w, importance, n_blocks, out);
+}
+
+const qn_fmt qn_fmt_q4_k = { 12, "Q4_K", N, BYTES, decode, encode, pack, { QN_GRID_AFFINE, 8, 16, 0, 0, 63, NULL } };

@@ -30,5 +30,21 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     }
 }
 
+static void pack(const qn_fields *f, uint8_t *bytes)
+{
+    block *b = (block *)bytes;
+    qn_store_f16(b->d, f->d);
+    uint32_t high = 0;
+    for (int j = 0; j < 32; j++) high |= (uint32_t)(f->code[j] >> 4) << j;
+    for (int j = 0; j < 4; j++) b->qh[j] = (uint8_t)(high >> 8 * j);
+    for (int j = 0; j < 16; j++) b->q[j] = (uint8_t)((f->code[j] & 15) | (f->code[j + 16] & 15) << 4);
+}
+
 extern const qn_fmt qn_fmt_q5_0;
-const qn_fmt qn_fmt_q5_0 = { 6, "Q5_0", N, BYTES, decode };
+
+static void encode(const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    qn_encode_baseline(&qn_fmt_q5_0, w, importance, n_blocks, out);
+}
+
+const qn_fmt qn_fmt_q5_0 = { 6, "Q5_0", N, BYTES, decode, encode, pack, { QN_GRID_SCALE, 1, 32, 16, 0, 0, NULL } };

@@ -11,6 +11,8 @@
 #include "quant/k_scales.h"
 #include "src/base/half.h"
 
+#include <string.h>
+
 enum { N = 256, BYTES = 176 };
 
 typedef struct block {
@@ -41,5 +43,26 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     }
 }
 
+static void pack(const qn_fields *f, uint8_t *bytes)
+{
+    block *b = (block *)bytes;
+    qn_store_f16(b->d, f->d);
+    qn_store_f16(b->dmin, f->m);
+    qn_k_scale_min_store(b->s, f->scale, f->min);
+    memset(b->qh, 0, sizeof b->qh);
+    for (int g = 0; g < 4; g++)
+        for (int l = 0; l < 32; l++) {
+            const int lo = f->code[64 * g + l], hi = f->code[64 * g + 32 + l];
+            b->q[32 * g + l] = (uint8_t)((lo & 15) | (hi & 15) << 4);
+            b->qh[l] |= (uint8_t)((lo >> 4 | hi >> 4 << 1) << 2 * g);
+        }
+}
+
 extern const qn_fmt qn_fmt_q5_k;
-const qn_fmt qn_fmt_q5_k = { 13, "Q5_K", N, BYTES, decode };
+
+static void encode(const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    qn_encode_baseline(&qn_fmt_q5_k, w, importance, n_blocks, out);
+}
+
+const qn_fmt qn_fmt_q5_k = { 13, "Q5_K", N, BYTES, decode, encode, pack, { QN_GRID_AFFINE, 8, 32, 0, 0, 63, NULL } };

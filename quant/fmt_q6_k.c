@@ -9,6 +9,8 @@
 
 #include "src/base/half.h"
 
+#include <string.h>
+
 enum { N = 256, BYTES = 210 };
 
 typedef struct block {
@@ -36,5 +38,25 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     }
 }
 
+static void pack(const qn_fields *f, uint8_t *bytes)
+{
+    block *b = (block *)bytes;
+    qn_store_f16(b->d, f->d);
+    memcpy(b->s, f->scale, sizeof b->s);
+    for (int h = 0; h < 2; h++)
+        for (int l = 0; l < 32; l++) {
+            const uint8_t *c = f->code + 128 * h + l;
+            b->ql[64 * h + l] = (uint8_t)((c[0] & 15) | (c[64] & 15) << 4);
+            b->ql[64 * h + 32 + l] = (uint8_t)((c[32] & 15) | (c[96] & 15) << 4);
+            b->qh[32 * h + l] = (uint8_t)(c[0] >> 4 | c[32] >> 4 << 2 | c[64] >> 4 << 4 | c[96] >> 4 << 6);
+        }
+}
+
 extern const qn_fmt qn_fmt_q6_k;
-const qn_fmt qn_fmt_q6_k = { 14, "Q6_K", N, BYTES, decode };
+
+static void encode(const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    qn_encode_baseline(&qn_fmt_q6_k, w, importance, n_blocks, out);
+}
+
+const qn_fmt qn_fmt_q6_k = { 14, "Q6_K", N, BYTES, decode, encode, pack, { QN_GRID_SCALE, 16, 64, 32, -128, 127, NULL } };

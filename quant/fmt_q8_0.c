@@ -23,5 +23,18 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
     }
 }
 
+static void pack(const qn_fields *f, uint8_t *bytes)
+{
+    block *b = (block *)bytes;
+    qn_store_f16(b->d, f->d);
+    for (int j = 0; j < N; j++) b->q[j] = (int8_t)(f->code[j] - 128);
+}
+
 extern const qn_fmt qn_fmt_q8_0;
-const qn_fmt qn_fmt_q8_0 = { 8, "Q8_0", N, BYTES, decode };
+
+static void encode(const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    qn_encode_baseline(&qn_fmt_q8_0, w, importance, n_blocks, out);
+}
+
+const qn_fmt qn_fmt_q8_0 = { 8, "Q8_0", N, BYTES, decode, encode, pack, { QN_GRID_SCALE, 1, 256, 128, 0, 0, NULL } };

@@ -26,4 +26,4 @@ static void decode(const uint8_t *blocks, int64_t n_blocks, float *out)
 }
 
 extern const qn_fmt qn_fmt_tq2_0;
-const qn_fmt qn_fmt_tq2_0 = { 35, "TQ2_0", N, BYTES, decode };
+const qn_fmt qn_fmt_tq2_0 = { 35, "TQ2_0", N, BYTES, decode, NULL, NULL, { 0 } };

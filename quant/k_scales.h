@@ -21,4 +21,14 @@ static inline void qn_k_scale_min(const uint8_t s[12], int k, int *scale, int *m
     }
 }
 
+/** The other way: the twelve bytes of eight scales and eight minimums, each 0 .. 63. */
+static inline void qn_k_scale_min_store(uint8_t s[12], const int8_t scale[8], const int8_t min[8])
+{
+    for (int k = 0; k < 4; k++) {
+        s[k] = (uint8_t)(scale[k] | scale[k + 4] >> 4 << 6);
+        s[k + 4] = (uint8_t)(min[k] | min[k + 4] >> 4 << 6);
+        s[k + 8] = (uint8_t)((scale[k + 4] & 15) | (min[k + 4] & 15) << 4);
+    }
+}
+
 #endif

@@ -53,4 +53,20 @@ static inline uint16_t qn_load_u16(const void *p)
     return v;
 }
 
+static inline void qn_store_u16(void *p, uint16_t v)
+{
+    memcpy(p, &v, 2);
+}
+
+static inline void qn_store_f16(void *p, float x)
+{
+    qn_store_u16(p, qn_f16_from_f32(x));
+}
+
+/** x within -max .. max; NaN is 0. */
+static inline float qn_clamp_finite(float x, float max)
+{
+    return x != x ? 0.0f : x > max ? max : x < -max ? -max : x;
+}
+
 #endif

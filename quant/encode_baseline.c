@@ -1,0 +1,7 @@
+/* The search at the instruction set that every CPU has. */
+#include "quant/search.h"
+
+void qn_encode_baseline(const qn_fmt *fmt, const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    qn_encode_lanes(fmt, w, importance, n_blocks, out);
+}

@@ -1,0 +1,425 @@
+/* The search for the numbers of blocks that are nearest to given weights. One source for every instruction set (quant/lanes.h): a lane
+ * is a block, sums run over its weights in their order, so the bytes that come out are the same everywhere.
+ */
+#ifndef QN_QUANT_SEARCH_H
+#define QN_QUANT_SEARCH_H
+
+#include "quant/lanes.h"
+#include "quant/quant.h"
+#include "src/base/half.h"
+
+/* A number for each lane's block: weights, their importance, and what the search has found. */
+typedef struct qn_tile {
+    qn_vf x[QN_MAX_BLOCK], w[QN_MAX_BLOCK];
+    qn_vf d, m, scale[QN_MAX_SUB], min[QN_MAX_SUB];
+    qn_vf code[QN_MAX_BLOCK];
+} qn_tile;
+
+/* ---- levels ---- */
+
+/* Codes of even levels are q + zero, q in lo .. hi; those of a list are counted by the midpoints that lie below. */
+typedef struct qn_levels {
+    float lo, hi;            /* lowest and highest level                                */
+    int n;                   /* of the list, 0: even                                    */
+    const int8_t *list;
+} qn_levels;
+
+QN_LANES_INLINE qn_levels qn_levels_of(const qn_grid *g)
+{
+    if (g->levels) return (qn_levels){ g->levels[0], g->levels[g->n_codes - 1], g->n_codes, g->levels };
+    return (qn_levels){ -(float)g->zero, (float)(g->n_codes - 1 - g->zero), 0, NULL };
+}
+
+QN_LANES_INLINE qn_vf qn_level_nearest(const qn_levels *lv, qn_vf y)
+{
+    if (!lv->n) return qn_v_round(qn_v_clamp(y, lv->lo, lv->hi));
+    qn_vf level = qn_v_set(lv->lo);
+    for (int i = 1; i < lv->n; i++)
+        level = qn_v_pick(qn_v_gt(y, qn_v_set(0.5f * (float)(lv->list[i - 1] + lv->list[i]))), qn_v_set(lv->list[i]), level);
+    return level;
+}
+
+QN_LANES_INLINE qn_vf qn_code_nearest(const qn_levels *lv, qn_vf y)
+{
+    if (!lv->n) return qn_v_round(qn_v_clamp(y, lv->lo, lv->hi)) - lv->lo;
+    qn_vf code = qn_v_set(0);
+    for (int i = 1; i < lv->n; i++)
+        code = qn_v_pick(qn_v_gt(y, qn_v_set(0.5f * (float)(lv->list[i - 1] + lv->list[i]))), qn_v_set((float)i), code);
+    return code;
+}
+
+/* ---- one scale: x = d q ---- */
+
+typedef struct qn_scale_fit {
+    qn_vf d, sqq; /* best scale, and the sum of w q^2 of its codes: the error grows by sqq (d' - d)^2 */
+    qn_vf gain;   /* by how much the sum of w x^2 falls    */
+} qn_scale_fit;
+
+QN_LANES_INLINE void qn_scale_sums(const qn_vf *x, const qn_vf *w, int n, const qn_levels *lv, qn_vf inv, qn_vf *sxq, qn_vf *sqq)
+{
+    qn_vf a = qn_v_set(0), b = qn_v_set(0);
+    for (int i = 0; i < n; i++) {
+        const qn_vf q = qn_level_nearest(lv, x[i] * inv), wq = w[i] * q;
+        a += wq * x[i];
+        b += wq * q;
+    }
+    *sxq = a;
+    *sqq = b;
+}
+
+QN_LANES_INLINE void qn_scale_try(const qn_vf *x, const qn_vf *w, int n, const qn_levels *lv, qn_vf inv, qn_scale_fit *best)
+{
+    qn_vf sxq, sqq;
+    qn_scale_sums(x, w, n, lv, inv, &sxq, &sqq);
+    const qn_vf d = qn_v_ratio(sxq, sqq), gain = d * sxq;
+    const qn_vm better = qn_v_gt(gain, best->gain);
+    best->d = qn_v_pick(better, d, best->d);
+    best->sqq = qn_v_pick(better, sqq, best->sqq);
+    best->gain = qn_v_pick(better, gain, best->gain);
+}
+
+/* The weight of the largest magnitude, with its sign. */
+QN_LANES_INLINE qn_vf qn_tile_extreme(const qn_vf *x, int n)
+{
+    qn_vf most = qn_v_set(0), least = qn_v_set(0);
+    for (int i = 0; i < n; i++) {
+        most = qn_v_max(most, x[i]);
+        least = qn_v_min(least, x[i]);
+    }
+    return qn_v_pick(qn_v_gt(most, -least), most, least);
+}
+
+#ifndef QN_SCALE_STEPS
+#define QN_SCALE_STEPS 9
+#define QN_SCALE_LO 0.85f
+#define QN_SCALE_HI 1.25f
+#endif
+
+/* Candidates: the largest weight falls on either end of the levels, or a little inside or outside; then codes and scale by turns. */
+QN_LANES_INLINE qn_scale_fit qn_scale_search(const qn_vf *x, const qn_vf *w, int n, const qn_levels *lv)
+{
+    const qn_vf unit = qn_v_inverse(qn_tile_extreme(x, n));
+    qn_scale_fit best = { qn_v_set(0), qn_v_set(0), qn_v_set(0) };
+    for (int i = 0; i < QN_SCALE_STEPS; i++) {
+        const float f = QN_SCALE_LO + (QN_SCALE_HI - QN_SCALE_LO) * (float)i / (QN_SCALE_STEPS - 1);
+        qn_scale_try(x, w, n, lv, unit * (lv->lo * f), &best);
+        qn_scale_try(x, w, n, lv, unit * (lv->hi * f), &best);
+    }
+    for (int i = 0; i < 2; i++) qn_scale_try(x, w, n, lv, qn_v_inverse(best.d), &best);
+    return best;
+}
+
+/* ---- scale and minimum: x = d q - m ---- */
+
+typedef struct qn_affine_fit {
+    qn_vf d, m, gain;
+    qn_vf sq, sqq; /* sums of w q and w q^2 */
+} qn_affine_fit;
+
+typedef struct qn_affine_sums {
+    qn_vf w, x; /* sums of w, w x */
+} qn_affine_sums;
+
+/* @param signed_min  m may be negative */
+QN_LANES_INLINE void qn_affine_try(const qn_vf *x, const qn_vf *w, int n, float hi, bool signed_min, const qn_affine_sums *s, qn_vf inv,
+                                   qn_vf m, qn_affine_fit *best)
+{
+    qn_vf sq = qn_v_set(0), sqq = qn_v_set(0), sxq = qn_v_set(0);
+    const qn_vf at = m * inv;
+    for (int i = 0; i < n; i++) {
+        const qn_vf q = qn_v_round(qn_v_clamp(x[i] * inv + at, 0, hi)), wq = w[i] * q;
+        sq += wq;
+        sqq += wq * q;
+        sxq += wq * x[i];
+    }
+    /* least squares of both; where the minimum would turn out negative, of d alone */
+    const qn_vf det = s->w * sqq - sq * sq;
+    qn_vf d2 = qn_v_ratio(s->w * sxq - sq * s->x, det), m2 = qn_v_ratio(sq * sxq - sqq * s->x, det);
+    const qn_vm flat = signed_min ? qn_v_gt(qn_v_set(0), qn_v_set(1)) : qn_v_gt(qn_v_set(0), m2);
+    d2 = qn_v_pick(flat, qn_v_ratio(sxq, sqq), d2);
+    m2 = qn_v_pick(flat, qn_v_set(0), m2);
+    const qn_vf gain = d2 * sxq - m2 * s->x;
+    const qn_vm better = qn_v_gt(gain, best->gain);
+    best->d = qn_v_pick(better, d2, best->d);
+    best->m = qn_v_pick(better, m2, best->m);
+    best->sq = qn_v_pick(better, sq, best->sq);
+    best->sqq = qn_v_pick(better, sqq, best->sqq);
+    best->gain = qn_v_pick(better, gain, best->gain);
+}
+
+#ifndef QN_AFFINE_STEPS
+#define QN_AFFINE_STEPS 4
+#define QN_AFFINE_STEP 0.35f
+#endif
+
+/* Candidates: the ends of the codes lie on the smallest and largest weight, or up to a level inside. */
+QN_LANES_INLINE qn_affine_fit qn_affine_search(const qn_vf *x, const qn_vf *w, int n, float hi, bool signed_min, qn_affine_sums *s)
+{
+    qn_vf least = x[0], most = x[0];
+    s->w = s->x = qn_v_set(0);
+    for (int i = 0; i < n; i++) {
+        least = qn_v_min(least, x[i]);
+        most = qn_v_max(most, x[i]);
+        s->w += w[i];
+        s->x += w[i] * x[i];
+    }
+    if (!signed_min) least = qn_v_min(least, qn_v_set(0));
+    most = qn_v_max(most, least);
+    const qn_vf range = most - least, unit = qn_v_inverse(range);
+    qn_affine_fit best = { qn_v_set(0), -least, qn_v_set(0), qn_v_set(0), qn_v_set(0) };
+    best.gain = -best.m * s->x - best.m * (best.m * s->w + s->x);
+    for (int i = 0; i < QN_AFFINE_STEPS; i++)
+        for (int j = 0; j < QN_AFFINE_STEPS; j++) {
+            const float a = QN_AFFINE_STEP * (float)i - 0.35f, b = QN_AFFINE_STEP * (float)j - 0.35f;
+            qn_affine_try(x, w, n, hi, signed_min, s, unit * (hi + a + b), -(least + range * (a / (hi + a + b))), &best);
+        }
+    for (int i = 0; i < 2; i++) qn_affine_try(x, w, n, hi, signed_min, s, qn_v_inverse(best.d), best.m, &best);
+    return best;
+}
+
+/* ---- blocks ---- */
+
+/* Error of a group coded with d q - m. */
+QN_LANES_INLINE qn_vf qn_group_error(const qn_vf *x, const qn_vf *w, int n, const qn_levels *lv, qn_vf d, qn_vf m)
+{
+    const qn_vf inv = qn_v_inverse(d), at = m * inv;
+    qn_vf e = qn_v_set(0);
+    for (int i = 0; i < n; i++) {
+        const qn_vf r = x[i] - (d * qn_level_nearest(lv, x[i] * inv + at) - m);
+        e += w[i] * (r * r);
+    }
+    return e;
+}
+
+QN_LANES_INLINE void qn_group_code(const qn_vf *x, int n, const qn_levels *lv, qn_vf d, qn_vf m, qn_vf *code)
+{
+    const qn_vf inv = qn_v_inverse(d), at = m * inv;
+    for (int i = 0; i < n; i++) code[i] = qn_code_nearest(lv, x[i] * inv + at);
+}
+
+QN_LANES_INLINE void qn_tile_scale(qn_tile *t, const qn_grid *g, int n)
+{
+    const qn_levels lv = qn_levels_of(g);
+    t->d = qn_v_f16(qn_scale_search(t->x, t->w, n, &lv).d);
+    t->m = qn_v_set(0);
+    qn_group_code(t->x, n, &lv, t->d, t->m, t->code);
+}
+
+QN_LANES_INLINE void qn_tile_affine(qn_tile *t, const qn_grid *g, int n)
+{
+    const qn_levels lv = qn_levels_of(g);
+    qn_affine_sums s;
+    const qn_affine_fit fit = qn_affine_search(t->x, t->w, n, lv.hi, true, &s);
+    t->d = qn_v_f16(fit.d);
+    t->m = qn_v_f16(fit.m);
+    qn_group_code(t->x, n, &lv, t->d, t->m, t->code);
+}
+
+/* A power of two: the one that has the largest weight below the highest level, and two on either side. */
+QN_LANES_INLINE void qn_tile_power(qn_tile *t, const qn_grid *g, int n)
+{
+    const qn_levels lv = qn_levels_of(g);
+    const qn_vi e = ((qn_vi)qn_v_abs(qn_tile_extreme(t->x, n)) >> 23) - 4; /* levels go to 12: 2^3 and a half */
+    qn_vf best = qn_v_set(0x1p126f);
+    t->d = t->m = qn_v_set(0);
+    for (int i = -1; i <= 2; i++) {
+        const qn_vf exponent = qn_v_clamp(__builtin_convertvector(e + i, qn_vf), 28, 253);
+        const qn_vf scale = (qn_vf)(__builtin_convertvector(exponent, qn_vi) << 23);
+        const qn_vf error = qn_group_error(t->x, t->w, n, &lv, scale, t->m);
+        const qn_vm better = qn_v_gt(best, error);
+        best = qn_v_pick(better, error, best);
+        t->d = qn_v_pick(better, scale, t->d);
+    }
+    qn_group_code(t->x, n, &lv, t->d, t->m, t->code);
+}
+
+/* ---- blocks with scales of their sub-blocks ---- */
+
+/* Round the sub-blocks' scales to multiples of d, whatever their codes: the error this adds. */
+QN_LANES_INLINE qn_vf qn_scales_error(const qn_scale_fit *fit, const qn_grid *g, qn_vf d)
+{
+    const qn_vf inv = qn_v_inverse(d);
+    qn_vf e = qn_v_set(0);
+    for (int k = 0; k < g->n_sub; k++) {
+        const qn_vf r = d * qn_v_round(qn_v_clamp(fit[k].d * inv, g->scale_lo, g->scale_hi)) - fit[k].d;
+        e += fit[k].sqq * (r * r);
+    }
+    return e;
+}
+
+/* Try scale and minimum of a sub-block. */
+QN_LANES_INLINE void qn_sub_try(qn_tile *t, int k, int n, const qn_levels *lv, qn_vf scale, qn_vf min, qn_vf *best)
+{
+    const qn_vf error = qn_group_error(t->x + n * k, t->w + n * k, n, lv, t->d * scale, t->m * min);
+    const qn_vm better = qn_v_gt(*best, error);
+    *best = qn_v_pick(better, error, *best);
+    t->scale[k] = qn_v_pick(better, scale, t->scale[k]);
+    t->min[k] = qn_v_pick(better, min, t->min[k]);
+}
+
+QN_LANES_INLINE void qn_tile_code(qn_tile *t, int n_sub, int n, const qn_levels *lv)
+{
+    for (int k = 0; k < n_sub; k++) qn_group_code(t->x + n * k, n, lv, t->d * t->scale[k], t->m * t->min[k], t->code + n * k);
+}
+
+/* With the codes and the sub-blocks' scales as they are: the best d. */
+QN_LANES_INLINE qn_vf qn_scales_refit(const qn_tile *t, int n_sub, int n, const qn_levels *lv)
+{
+    qn_vf a = qn_v_set(0), b = qn_v_set(0);
+    for (int k = 0; k < n_sub; k++) {
+        qn_vf sxq, sqq;
+        qn_scale_sums(t->x + n * k, t->w + n * k, n, lv, qn_v_inverse(t->d * t->scale[k]), &sxq, &sqq);
+        a += t->scale[k] * sxq;
+        b += t->scale[k] * t->scale[k] * sqq;
+    }
+    return qn_v_ratio(a, b);
+}
+
+QN_LANES_INLINE void qn_tile_scales(qn_tile *t, const qn_grid *g, int n)
+{
+    const qn_levels lv = qn_levels_of(g);
+    qn_scale_fit fit[QN_MAX_SUB];
+    qn_vf d[QN_MAX_SUB], e = qn_v_set(0x1p126f);
+    for (int k = 0; k < g->n_sub; k++) {
+        fit[k] = qn_scale_search(t->x + n * k, t->w + n * k, n, &lv);
+        d[k] = fit[k].d;
+    }
+    const qn_vf most = qn_tile_extreme(d, g->n_sub);
+    t->d = t->m = qn_v_set(0);
+    for (int i = -8; i <= 8; i++) {
+        const qn_vf try = qn_v_f16(most * (1.0f / ((float)g->scale_lo * (1 + 0.015f * (float)i))));
+        const qn_vf error = qn_scales_error(fit, g, try);
+        const qn_vm better = qn_v_gt(e, error);
+        e = qn_v_pick(better, error, e);
+        t->d = qn_v_pick(better, try, t->d);
+    }
+    for (int k = 0; k < g->n_sub; k++) t->scale[k] = qn_v_round(d[k] * qn_v_inverse(t->d));
+    for (int round = 0; round < 2; round++) {
+        for (int k = 0; k < g->n_sub; k++) {
+            qn_vf best = qn_v_set(0x1p126f);
+            const qn_vf s = t->scale[k];
+            for (int i = -1; i <= 1; i++) qn_sub_try(t, k, n, &lv, qn_v_clamp(s + (float)i, g->scale_lo, g->scale_hi), qn_v_set(0), &best);
+        }
+        t->d = qn_v_f16(qn_scales_refit(t, g->n_sub, n, &lv));
+    }
+    qn_tile_code(t, g->n_sub, n, &lv);
+}
+
+/* With the codes, scales and minimums as they are: the best d and m. */
+QN_LANES_INLINE void qn_affines_refit(qn_tile *t, int n_sub, int n, const qn_levels *lv)
+{
+    qn_vf aa = qn_v_set(0), ab = aa, bb = aa, ax = aa, bx = aa; /* x = d a - m b, with a = scale q, b = min */
+    for (int k = 0; k < n_sub; k++) {
+        const qn_vf inv = qn_v_inverse(t->d * t->scale[k]), at = t->m * t->min[k] * inv;
+        qn_vf sw = qn_v_set(0), sx = sw, sq = sw, sqq = sw, sxq = sw;
+        for (int i = n * k; i < n * (k + 1); i++) {
+            const qn_vf q = qn_level_nearest(lv, t->x[i] * inv + at), wq = t->w[i] * q;
+            sw += t->w[i];
+            sx += t->w[i] * t->x[i];
+            sq += wq;
+            sqq += wq * q;
+            sxq += wq * t->x[i];
+        }
+        aa += t->scale[k] * t->scale[k] * sqq;
+        ab += t->scale[k] * t->min[k] * sq;
+        bb += t->min[k] * t->min[k] * sw;
+        ax += t->scale[k] * sxq;
+        bx += t->min[k] * sx;
+    }
+    const qn_vf det = aa * bb - ab * ab;
+    const qn_vm both = qn_v_gt(det, aa * bb * 1e-6f);
+    t->d = qn_v_f16(qn_v_pick(both, qn_v_ratio(ax * bb - ab * bx, det), qn_v_ratio(ax, aa)));
+    t->m = qn_v_f16(qn_v_pick(both, qn_v_ratio(ax * ab - aa * bx, det), qn_v_set(0)));
+}
+
+/* The minimum that suits a scale, as a multiple of t->m. */
+QN_LANES_INLINE qn_vf qn_min_for(const qn_tile *t, const qn_grid *g, const qn_affine_fit *f, const qn_affine_sums *s, qn_vf scale)
+{
+    const qn_vf m = qn_v_ratio(t->d * scale * f->sq - s->x, s->w);
+    return qn_v_round(qn_v_clamp(m * qn_v_inverse(t->m), 0, g->scale_hi));
+}
+
+QN_LANES_INLINE void qn_tile_affines(qn_tile *t, const qn_grid *g, int n)
+{
+    const qn_levels lv = qn_levels_of(g);
+    qn_affine_fit fit[QN_MAX_SUB];
+    qn_affine_sums sums[QN_MAX_SUB];
+    qn_vf d = qn_v_set(0), m = qn_v_set(0);
+    for (int k = 0; k < g->n_sub; k++) {
+        fit[k] = qn_affine_search(t->x + n * k, t->w + n * k, n, lv.hi, false, &sums[k]);
+        d = qn_v_max(d, fit[k].d);
+        m = qn_v_max(m, fit[k].m);
+    }
+    t->d = qn_v_f16(d * (1.0f / (float)g->scale_hi));
+    t->m = qn_v_f16(m * (1.0f / (float)g->scale_hi));
+    for (int k = 0; k < g->n_sub; k++) t->scale[k] = qn_v_round(qn_v_clamp(fit[k].d * qn_v_inverse(t->d), 0, g->scale_hi));
+    for (int round = 0; round < 2; round++) {
+        for (int k = 0; k < g->n_sub; k++) {
+            qn_vf best = qn_v_set(0x1p126f);
+            const qn_vf scale = t->scale[k];
+            for (int i = -1; i <= 1; i++) {
+                const qn_vf try = qn_v_clamp(scale + (float)i, 0, g->scale_hi);
+                qn_sub_try(t, k, n, &lv, try, qn_min_for(t, g, &fit[k], &sums[k], try), &best);
+            }
+        }
+        qn_affines_refit(t, g->n_sub, n, &lv);
+    }
+    qn_tile_code(t, g->n_sub, n, &lv);
+}
+
+/* ---- tiles of blocks ---- */
+
+/* Out of range is the nearest end; the bound keeps every sum of squares finite. */
+QN_LANES_INLINE void qn_tile_load(qn_tile *t, const qn_fmt *fmt, const float *w, const float *importance, int n)
+{
+    for (int i = 0; i < fmt->block; i++) {
+        t->x[i] = qn_v_set(0);
+        t->w[i] = qn_v_set(1);
+        for (int l = 0; l < n; l++) {
+            t->x[i][l] = qn_clamp_finite(w[l * fmt->block + i], 0x1p30f);
+            if (importance) t->w[i][l] = importance[l * fmt->block + i];
+        }
+    }
+    if (!importance) return;
+    qn_vf sum = qn_v_set(0);
+    for (int i = 0; i < fmt->block; i++) {
+        t->w[i] = qn_v_clamp(t->w[i], 0, 0x1p60f); /* NaN: 0 */
+        sum += t->w[i];
+    }
+    const qn_vm some = qn_v_gt(sum, qn_v_set(0x1p-90f));
+    const qn_vf unit = (float)fmt->block * qn_v_inverse(sum);
+    for (int i = 0; i < fmt->block; i++) t->w[i] = qn_v_pick(some, t->w[i] * unit, qn_v_set(1));
+}
+
+QN_LANES_INLINE void qn_tile_store(const qn_tile *t, const qn_fmt *fmt, int n, uint8_t *out)
+{
+    const bool subs = fmt->grid.n_sub > 1;
+    for (int l = 0; l < n; l++) {
+        qn_fields f = { .d = t->d[l], .m = t->m[l] };
+        for (int k = 0; subs && k < fmt->grid.n_sub; k++) {
+            f.scale[k] = (int8_t)t->scale[k][l];
+            if (fmt->grid.kind == QN_GRID_AFFINE) f.min[k] = (int8_t)t->min[k][l];
+        }
+        for (int i = 0; i < fmt->block; i++) f.code[i] = (uint8_t)t->code[i][l];
+        fmt->pack(&f, out + (int64_t)l * fmt->bytes);
+    }
+}
+
+QN_LANES_INLINE void qn_encode_lanes(const qn_fmt *fmt, const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    const qn_grid *g = &fmt->grid;
+    const int n = fmt->block / g->n_sub;
+    for (int64_t i = 0; i < n_blocks; i += QN_LANES) {
+        const int n_lanes = n_blocks - i < QN_LANES ? (int)(n_blocks - i) : QN_LANES;
+        qn_tile t;
+        qn_tile_load(&t, fmt, w + i * fmt->block, importance ? importance + i * fmt->block : NULL, n_lanes);
+        if (g->kind == QN_GRID_POWER) qn_tile_power(&t, g, n);
+        else if (g->kind == QN_GRID_SCALE && g->n_sub == 1) qn_tile_scale(&t, g, n);
+        else if (g->kind == QN_GRID_SCALE) qn_tile_scales(&t, g, n);
+        else if (g->n_sub == 1) qn_tile_affine(&t, g, n);
+        else qn_tile_affines(&t, g, n);
+        qn_tile_store(&t, fmt, n_lanes, out + i * fmt->bytes);
+    }
+}
+
+#endif
