@@ -7,11 +7,16 @@
 
 #include <string.h>
 
-static size_t pair_slot(const qn_vocab *v, int32_t left, int32_t right)
+static size_t pair_home(const qn_vocab *v, int32_t left, int32_t right)
 {
     uint64_t h = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9e3779b97f4a7c15u;
     h ^= h >> 32;
-    size_t i = (size_t)(h * 0xd6e8feb86659fd93u >> 20) & (v->n_pairs - 1);
+    return (size_t)(h * 0xd6e8feb86659fd93u >> 20) & (v->n_pairs - 1);
+}
+
+static size_t pair_slot(const qn_vocab *v, int32_t left, int32_t right)
+{
+    size_t i = pair_home(v, left, right);
     while (v->pair[i].left1 && (v->pair[i].left1 != left + 1 || v->pair[i].right != right)) i = (i + 1) & (v->n_pairs - 1);
     return i;
 }
@@ -21,25 +26,82 @@ static bool is_text_of(const qn_vocab *v, int32_t id, const qn_buf *s)
     return id < v->n && qn_type_is_text(v->type[id]) && v->text[id].len == s->len && memcmp(v->text[id].ptr, s->ptr, s->len) == 0;
 }
 
-/* "left right", cut at the first blank behind the first character. A merge of or into something that is no token can never be part of
- * a result, and is left out. @param near  the token made last: ids mostly follow ranks, which saves a look-up */
-static void add_merge(qn_vocab *v, qn_str m, uint32_t rank, qn_buf *joined, int32_t *near)
+/* A merge on its way into the table: "left right", cut at the first blank behind the first character. */
+typedef struct merge_job {
+    qn_str left, right;
+    uint64_t left_hash, right_hash;
+    int32_t left_id, right_id, id; /* id < 0: left out */
+    uint32_t rank;
+} merge_job;
+
+/* Merges are worked on together in steps, each of which asks for the memory that the next one reads: one after another, 280,000 of them wait for
+ * memory seven times each, a quarter of the time in which a 1B model loads. */
+enum { N_JOBS = 32 };
+
+/* @return false: no merge */
+static bool job_open(const qn_vocab *v, qn_str m, uint32_t rank, merge_job *j)
 {
     const char *blank = m.len > 1 ? memchr(m.ptr + 1, ' ', m.len - 1) : NULL;
-    if (!blank) return;
-    const size_t n_left = (size_t)(blank - m.ptr), n_right = m.len - n_left - 1;
+    if (!blank) return false;
+    const size_t n_left = (size_t)(blank - m.ptr);
+    *j = (merge_job){ .left = { m.ptr, n_left }, .right = { blank + 1, m.len - n_left - 1 }, .id = -1, .rank = rank };
+    j->left_hash = qn_vocab_hash(j->left.ptr, j->left.len);
+    j->right_hash = qn_vocab_hash(j->right.ptr, j->right.len);
+    __builtin_prefetch(&v->slot[j->left_hash & (v->n_slots - 1)]);
+    __builtin_prefetch(&v->slot[j->right_hash & (v->n_slots - 1)]);
+    return true;
+}
+
+static void ask_tokens(const qn_vocab *v, merge_job *j)
+{
+    j->left_id = qn_vocab_guess(v, j->left_hash);
+    j->right_id = qn_vocab_guess(v, j->right_hash);
+    if (j->left_id < 0 || j->right_id < 0) return;
+    __builtin_prefetch(&v->text[j->left_id]);
+    __builtin_prefetch(&v->text[j->right_id]);
+    __builtin_prefetch(&v->type[j->left_id]);
+    __builtin_prefetch(&v->type[j->right_id]);
+}
+
+static void ask_texts(const qn_vocab *v, const merge_job *j)
+{
+    if (j->left_id < 0 || j->right_id < 0) return;
+    __builtin_prefetch(v->text[j->left_id].ptr);
+    __builtin_prefetch(v->text[j->right_id].ptr);
+}
+
+/* A merge of or into something that is no token can never be part of a result, and is left out. @param near  the token made last: ids mostly follow
+ * ranks, which saves a look-up */
+static void look_up(const qn_vocab *v, merge_job *j, qn_buf *joined, int32_t *near)
+{
+    if (j->left_id < 0 || j->right_id < 0) return;
     joined->len = 0;
-    qn_buf_add(joined, m.ptr, n_left);
-    qn_buf_add(joined, blank + 1, n_right);
+    qn_buf_add(joined, j->left.ptr, j->left.len);
+    qn_buf_add(joined, j->right.ptr, j->right.len);
     if (joined->failed) return;
-    const int32_t left = qn_vocab_find(v, m.ptr, n_left), right = qn_vocab_find(v, blank + 1, n_right);
-    if (left < 0 || right < 0) return;
+    j->left_id = qn_vocab_find_hashed(v, j->left.ptr, j->left.len, j->left_hash);
+    j->right_id = qn_vocab_find_hashed(v, j->right.ptr, j->right.len, j->right_hash);
+    if (j->left_id < 0 || j->right_id < 0) return;
     int32_t id = *near;
     if (v->twins || (!is_text_of(v, id, joined) && !is_text_of(v, ++id, joined))) id = qn_vocab_find(v, joined->ptr, joined->len);
     if (id < 0) return;
-    *near = id;
-    qn_pair_slot *p = &v->pair[pair_slot(v, left, right)];
-    if (!p->left1) *p = (qn_pair_slot){ left + 1, right, rank, id };
+    *near = j->id = id;
+    __builtin_prefetch(&v->pair[pair_home(v, j->left_id, j->right_id)]);
+}
+
+static void insert(qn_vocab *v, const merge_job *j)
+{
+    if (j->id < 0) return;
+    qn_pair_slot *p = &v->pair[pair_slot(v, j->left_id, j->right_id)];
+    if (!p->left1) *p = (qn_pair_slot){ j->left_id + 1, j->right_id, j->rank, j->id };
+}
+
+static void jobs_run(qn_vocab *v, merge_job *job, int32_t n, qn_buf *joined, int32_t *near)
+{
+    for (int32_t i = 0; i < n; i++) ask_tokens(v, &job[i]);
+    for (int32_t i = 0; i < n; i++) ask_texts(v, &job[i]);
+    for (int32_t i = 0; i < n; i++) look_up(v, &job[i], joined, near);
+    for (int32_t i = 0; i < n; i++) insert(v, &job[i]);
 }
 
 static qn_status bpe_open(qn_vocab *v, const qn_file *file, qn_err *err)
@@ -55,11 +117,16 @@ static qn_status bpe_open(qn_vocab *v, const qn_file *file, qn_err *err)
     qn_buf joined = { 0 };
     qn_value_iter it = qn_value_iterate(&merges);
     qn_value m;
-    int32_t near = 0;
+    merge_job job[N_JOBS];
+    int32_t near = 0, n = 0;
     for (uint32_t rank = 0; qn_value_next(&it, &m); rank++) {
         qn_str s;
-        if (qn_value_as_str(&m, &s) == QN_OK) add_merge(v, s, rank, &joined, &near);
+        if (qn_value_as_str(&m, &s) == QN_OK && job_open(v, s, rank, &job[n])) n++;
+        if (n < N_JOBS) continue;
+        jobs_run(v, job, n, &joined, &near);
+        n = 0;
     }
+    jobs_run(v, job, n, &joined, &near);
     const bool failed = joined.failed;
     qn_buf_free(&joined);
     return failed ? qn_fail(err, QN_ERR_NOMEM, "no memory for the merges") : QN_OK;

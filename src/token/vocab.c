@@ -135,7 +135,7 @@ static qn_status read_scores(qn_vocab *v, const qn_file *file, qn_err *err)
     return QN_OK;
 }
 
-static uint64_t hash_text(const char *s, size_t n)
+uint64_t qn_vocab_hash(const char *s, size_t n)
 {
     const uint64_t k = 0x9fb21c651e98df25u;
     uint64_t h = (n + 1) * k;
@@ -151,10 +151,9 @@ static uint64_t hash_text(const char *s, size_t n)
     return h ^ h >> 29;
 }
 
-static int32_t find(const qn_vocab *v, const char *s, size_t n, bool any)
+static int32_t find(const qn_vocab *v, const char *s, size_t n, uint64_t h, bool any)
 {
     if (n == 0 || n > v->max_len || !v->n_slots) return -1;
-    const uint64_t h = hash_text(s, n);
     const uint32_t tag = (uint32_t)(h >> 32);
     for (size_t i = (size_t)h & (v->n_slots - 1); v->slot[i].id1; i = (i + 1) & (v->n_slots - 1)) {
         if (v->slot[i].tag != tag) continue;
@@ -164,14 +163,26 @@ static int32_t find(const qn_vocab *v, const char *s, size_t n, bool any)
     return -1;
 }
 
+int32_t qn_vocab_guess(const qn_vocab *v, uint64_t hash)
+{
+    for (size_t i = (size_t)hash & (v->n_slots - 1); v->slot[i].id1; i = (i + 1) & (v->n_slots - 1))
+        if (v->slot[i].tag == (uint32_t)(hash >> 32)) return v->slot[i].id1 - 1;
+    return -1;
+}
+
+int32_t qn_vocab_find_hashed(const qn_vocab *v, const char *text, size_t len, uint64_t hash)
+{
+    return find(v, text, len, hash, false);
+}
+
 int32_t qn_vocab_find(const qn_vocab *v, const char *text, size_t len)
 {
-    return find(v, text, len, false);
+    return find(v, text, len, qn_vocab_hash(text, len), false);
 }
 
 int32_t qn_vocab_find_any(const qn_vocab *v, const char *text, size_t len)
 {
-    return find(v, text, len, true);
+    return find(v, text, len, qn_vocab_hash(text, len), true);
 }
 
 /* Ids go in from the lowest: of tokens with one text the lowest is found, the others only decode. */
@@ -183,7 +194,7 @@ qn_status qn_vocab_index(qn_vocab *v, qn_err *err)
     if (!v->slot) return qn_fail(err, QN_ERR_NOMEM, "no memory for the index of %d tokens", v->n);
     for (int32_t id = 0; id < v->n; id++) {
         if (v->text[id].len > v->max_len) v->max_len = v->text[id].len;
-        const uint64_t h = hash_text(v->text[id].ptr, v->text[id].len);
+        const uint64_t h = qn_vocab_hash(v->text[id].ptr, v->text[id].len);
         const uint32_t tag = (uint32_t)(h >> 32);
         size_t i = (size_t)h & (v->n_slots - 1);
         for (; v->slot[i].id1; i = (i + 1) & (v->n_slots - 1))

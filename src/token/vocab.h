@@ -106,7 +106,12 @@ static inline bool qn_type_is_text(uint8_t type)
 
 /** Id of the token of ordinary text with exactly these bytes, or -1. */
 int32_t qn_vocab_find(const qn_vocab *v, const char *text, size_t len);
-/** The same for a token of any type. */
+/** The same in two steps, so that memory can be asked for in between: the hash of a text, and the search. */
+uint64_t qn_vocab_hash(const char *text, size_t len);
+int32_t qn_vocab_find_hashed(const qn_vocab *v, const char *text, size_t len, uint64_t hash);
+/** The first token of the table whose text may have this hash, or -1: the texts are not looked at. */
+int32_t qn_vocab_guess(const qn_vocab *v, uint64_t hash);
+/** As qn_vocab_find, for a token of any type. */
 int32_t qn_vocab_find_any(const qn_vocab *v, const char *text, size_t len);
 /** Build the table from text to id. */
 qn_status qn_vocab_index(qn_vocab *v, qn_err *err);
