@@ -134,6 +134,8 @@ typedef struct qn_kernels {
     /** By GGUF type number. Formats without kernels of their own have the fallback row: file layout kept, decoded in pieces. */
     qn_matmul_row matmul[QN_MAX_FMT_ID];
 
+    /** fmt->encode, the same bytes; only for a format that has it. */
+    void (*encode)(const qn_fmt *fmt, const float *w, const float *importance, int64_t n_blocks, uint8_t *out);
     /** Quantise one row to A16. n: any; blocks past n are zero-filled up to a multiple of 32. A block with Inf or NaN gets d = s = NaN, q = 0;
      *  amax below 1e-30 gets d = s = 0, q = 0. */
     void (*quantize_a16)(const float *x, int64_t n, int16_t *q, float *d, float *s);

@@ -147,6 +147,7 @@ QN_INLINE float qn_exp1_avx2(float x)
     return _mm256_cvtss_f32(qn_exp_avx2(_mm256_set1_ps(x)));
 }
 
+void qn_encode_avx2(const qn_fmt *fmt, const float *w, const float *importance, int64_t n_blocks, uint8_t *out);
 void qn_quantize_a16_avx2(const float *x, int64_t n, int16_t *q, float *d, float *s);
 void qn_quantize_a8_avx2(const float *x, int64_t n, int8_t *q, float *d, float *s);
 void qn_rms_norm_avx2(const float *x, const float *w, int64_t n, float eps, float *out);

@@ -34,6 +34,7 @@ void qn_init_avx2(qn_kernels *k)
     row_set(k, "IQ4_NL", qn_matmul_iq4_nl_avx2, qn_matmul8_iq4_nl_avx2);
     row_set(k, "IQ4_XS", qn_matmul_iq4_xs_avx2, qn_matmul8_iq4_xs_avx2);
     row_set(k, "MXFP4", qn_matmul_mxfp4_avx2, qn_matmul8_mxfp4_avx2);
+    k->encode = qn_encode_avx2;
     k->quantize_a16 = qn_quantize_a16_avx2;
     k->quantize_a8 = qn_quantize_a8_avx2;
     k->rms_norm = qn_rms_norm_avx2;

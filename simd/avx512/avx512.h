@@ -131,6 +131,7 @@ QN_INLINE void qn_rows14_step(qn_rows14 *r, int64_t bytes)
     QN_KEEP(r->base[1]);
 }
 
+void qn_encode_avx512(const qn_fmt *fmt, const float *w, const float *importance, int64_t n_blocks, uint8_t *out);
 void qn_quantize_a16_avx512(const float *x, int64_t n, int16_t *q, float *d, float *s);
 void qn_rms_norm_avx512(const float *x, const float *w, int64_t n, float eps, float *out);
 void qn_layer_norm_avx512(const float *x, const float *w, const float *b, int64_t n, float eps, float *out);

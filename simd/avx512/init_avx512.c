@@ -29,6 +29,7 @@ void qn_init_avx512(qn_kernels *k)
     row_set(k, "IQ4_NL", qn_matmul_iq4_nl_avx512);
     row_set(k, "IQ4_XS", qn_matmul_iq4_xs_avx512);
     row_set(k, "MXFP4", qn_matmul_mxfp4_avx512);
+    k->encode = qn_encode_avx512;
     k->quantize_a16 = qn_quantize_a16_avx512;
     k->rms_norm = qn_rms_norm_avx512;
     k->layer_norm = qn_layer_norm_avx512;

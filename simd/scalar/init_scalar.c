@@ -26,6 +26,7 @@ void qn_init_scalar(qn_kernels *k)
     qn_rows_init_iq4_nl_scalar(k);
     qn_rows_init_iq4_xs_scalar(k);
     qn_rows_init_mxfp4_scalar(k);
+    k->encode = qn_encode_scalar;
     k->quantize_a16 = qn_quantize_a16_scalar;
     k->quantize_a8 = qn_quantize_a8_scalar;
     k->rms_norm = qn_rms_norm_scalar;

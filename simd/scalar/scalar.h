@@ -51,6 +51,7 @@ void qn_rows_init_fallback_scalar(qn_kernels *k);
 void qn_row_set_scalar(qn_kernels *k, const char *fmt_name, const qn_matmul_row *row);
 
 void qn_quantize_a8_scalar(const float *x, int64_t n, int8_t *q, float *d, float *s);
+void qn_encode_scalar(const qn_fmt *fmt, const float *w, const float *importance, int64_t n_blocks, uint8_t *out);
 void qn_quantize_a16_scalar(const float *x, int64_t n, int16_t *q, float *d, float *s);
 void qn_rms_norm_scalar(const float *x, const float *w, int64_t n, float eps, float *out);
 void qn_layer_norm_scalar(const float *x, const float *w, const float *b, int64_t n, float eps, float *out);

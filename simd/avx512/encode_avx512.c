@@ -1,0 +1,9 @@
+/* The search for quantised blocks, sixteen blocks at a time. */
+#include "quant/search.h"
+#include "simd/avx512/avx512.h"
+
+void qn_encode_avx512(const qn_fmt *fmt, const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
+{
+    if (fmt->pack) qn_encode_lanes(fmt, w, importance, n_blocks, out);
+    else fmt->encode(w, importance, n_blocks, out);
+}
