@@ -8,6 +8,7 @@ typedef struct qn_map {
     const uint8_t *ptr; /* [n_bytes]; page-aligned; never NULL while open, an empty file included */
     size_t n_bytes;
     size_t mapped_bytes; /* 0: nothing is mapped (an empty file)                            */
+    int fd;              /* of the file, while open; 0 in a closed map                      */
 } qn_map;
 
 /**
@@ -18,6 +19,12 @@ typedef struct qn_map {
 qn_status qn_map_open(qn_map *out, const char *path, qn_err *err);
 /** Accepts a closed map. */
 void qn_map_close(qn_map *map);
+
+/** Copy bytes [begin, begin + n) of the file, from any thread. In place of a read of `ptr` where a disk that fails, or a file that is cut short
+ *  meanwhile, must be a status and no signal. @return QN_ERR_IO; the sentence leaves the path to the caller */
+qn_status qn_map_read(const qn_map *map, uint64_t begin, size_t n, void *out, qn_err *err);
+/** Is this the file that `path` leads to? */
+bool qn_map_is_file(const qn_map *map, const char *path);
 
 typedef enum qn_map_hint {
     QN_MAP_DROP,   /* the pages are not needed any more; they stay readable. Whole pages inside the range only */

@@ -1,3 +1,5 @@
+#define _FILE_OFFSET_BITS 64 /* files above 2 GiB on 32-bit systems too */
+
 #include "src/format/writer.h"
 
 #include "quant/quant.h"
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { DEFAULT_ALIGNMENT = 32, MAX_NAME_BYTES = 65535, MAX_DIMS = 4 };
@@ -20,8 +23,9 @@ typedef struct name_at {
 } name_at;
 
 typedef struct out_tensor {
-    const uint8_t *bytes; /* borrowed, or NULL: streamed */
+    const uint8_t *bytes; /* borrowed, or NULL: streamed or placed */
     size_t n_bytes;
+    uint64_t offset;      /* in the data */
 } out_tensor;
 
 struct qn_writer {
@@ -34,12 +38,25 @@ struct qn_writer {
     out_tensor *list; /* [n_tensors] */
     size_t n_tensors, cap_tensors;
     uint64_t data_bytes; /* announced so far, padding included */
+    uint64_t head_bytes;  /* of header and padding, once they are written */
     bool has_begun;      /* the header is written */
+    bool is_placed;      /* qn_writer_reserve was called */
+    bool is_flushed;
     size_t i_tensor, done; /* tensor that is being written, bytes of it that are */
     qn_err err;          /* the first failure */
 };
 
 /* ---- output ---- */
+
+/* A write failed; where the reason is a lack of room, how much that is. */
+static qn_status write_failed(const qn_writer *w, int why, qn_err *err)
+{
+    struct statvfs st;
+    if ((why != ENOSPC && why != EDQUOT && why != EFBIG) || fstatvfs(w->fd, &st))
+        return qn_fail(err, QN_ERR_IO, "cannot write %.300s: %s", w->part, strerror(why));
+    return qn_fail(err, QN_ERR_IO, "cannot write %.200s: %s; the file needs %llu bytes, and %llu are free", w->part, strerror(why),
+                   (unsigned long long)qn_writer_file_bytes(w), (unsigned long long)st.f_bavail * st.f_frsize);
+}
 
 static qn_status put(qn_writer *w, const void *bytes, size_t n)
 {
@@ -48,7 +65,7 @@ static qn_status put(qn_writer *w, const void *bytes, size_t n)
         const size_t most = (size_t)1 << 30; /* systems write less than 2 GiB at a time */
         const ssize_t k = write(w->fd, p, n < most ? n : most);
         if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) return qn_fail(&w->err, QN_ERR_IO, "cannot write %.300s: %s", w->part, strerror(k < 0 ? errno : ENOSPC));
+        if (k <= 0) return write_failed(w, k < 0 ? errno : ENOSPC, &w->err);
         p += k;
         n -= (size_t)k;
     }
@@ -95,12 +112,14 @@ static qn_status set_up(qn_writer *w, const char *path, uint32_t alignment)
     w->alignment = alignment;
     if (alignment == 0 || (alignment & (alignment - 1)) || alignment > most)
         return qn_fail(&w->err, QN_ERR_ARG, "alignment %u is not a power of two up to 2^30", alignment);
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+    if (path && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return qn_fail(&w->err, QN_ERR_IO, "%.300s is there and is not a regular file", path);
-    w->path = qn_new(strlen(path) + 1, 1);
+    w->path = qn_new(path ? strlen(path) + 1 : 1, 1);
     if (!w->path) return qn_fail(&w->err, QN_ERR_NOMEM, "no memory for a path");
-    memcpy(w->path, path, strlen(path));
-    QN_TRY(make_part(w));
+    if (path) {
+        memcpy(w->path, path, strlen(path));
+        QN_TRY(make_part(w));
+    }
     return alignment == DEFAULT_ALIGNMENT ? QN_OK : qn_writer_key_u32(w, "general.alignment", alignment);
 }
 
@@ -267,7 +286,7 @@ qn_status qn_writer_tensor(qn_writer *w, const char *name, int32_t type, int32_t
     add_le(&w->tensors, w->data_bytes, 8);
     if (w->tensors.failed || !qn_grow((void **)&w->list, &w->cap_tensors, w->n_tensors + 1, sizeof *w->list))
         return qn_fail(&w->err, QN_ERR_NOMEM, "no memory for tensor '%.100s'", name);
-    w->list[w->n_tensors++] = (out_tensor){ bytes, n };
+    w->list[w->n_tensors++] = (out_tensor){ bytes, n, w->data_bytes };
     w->data_bytes += n + padding_of(w, n);
     return QN_OK;
 }
@@ -289,6 +308,17 @@ static qn_status check_names(qn_writer *w, const qn_buf *b, const name_at *at, s
     return s;
 }
 
+static uint64_t head_bytes(const qn_writer *w)
+{
+    const uint64_t n = 4 + 4 + 8 + 8 + w->keys.len + w->tensors.len; /* magic, version, two counts */
+    return w->n_tensors ? n + padding_of(w, n) : n;
+}
+
+uint64_t qn_writer_file_bytes(const qn_writer *w)
+{
+    return head_bytes(w) + w->data_bytes;
+}
+
 static qn_status begin_data(qn_writer *w)
 {
     if (w->err.status || w->has_begun) return w->err.status;
@@ -303,7 +333,7 @@ static qn_status begin_data(qn_writer *w)
     qn_status s = head.failed ? qn_fail(&w->err, QN_ERR_NOMEM, "no memory for a header") : put(w, head.ptr, head.len);
     if (s == QN_OK) s = put(w, w->keys.ptr, w->keys.len);
     if (s == QN_OK) s = put(w, w->tensors.ptr, w->tensors.len);
-    if (s == QN_OK && w->n_tensors) s = put_padding(w, padding_of(w, head.len + w->keys.len + w->tensors.len));
+    if (s == QN_OK) s = put_padding(w, head_bytes(w) - (head.len + w->keys.len + w->tensors.len));
     qn_buf_free(&head);
     return s;
 }
@@ -343,6 +373,80 @@ qn_status qn_writer_data(qn_writer *w, const void *bytes, size_t n)
     return QN_OK;
 }
 
+/* ---- data in any order ---- */
+
+/* Take the room of the whole file, where the file system can. */
+static int take_room(int fd, uint64_t n)
+{
+#if defined(__linux__)
+    if (fallocate(fd, 0, 0, (off_t)n) == 0) return 0;
+    if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) return errno;
+#endif
+    return ftruncate(fd, (off_t)n) ? errno : 0;
+}
+
+static qn_status reserve(qn_writer *w)
+{
+    struct statvfs st;
+    QN_TRY(begin_data(w));
+    if (w->is_placed) return QN_OK;
+    const uint64_t n = qn_writer_file_bytes(w);
+    const bool is_short = fstatvfs(w->fd, &st) == 0 && n > (uint64_t)st.f_bavail * st.f_frsize;
+    const int why = is_short ? ENOSPC : take_room(w->fd, n);
+    if (why) return write_failed(w, why, &w->err);
+    w->is_placed = true;
+    w->head_bytes = n - w->data_bytes;
+    return QN_OK;
+}
+
+/* Pass the failure on, if there is one. */
+static qn_status tell(const qn_writer *w, qn_status s, qn_err *err)
+{
+    if (s != QN_OK && err) *err = w->err;
+    return s;
+}
+
+qn_status qn_writer_reserve(qn_writer *w, qn_err *err)
+{
+    return tell(w, reserve(w), err);
+}
+
+qn_status qn_writer_check(const qn_writer *w, qn_err *err)
+{
+    return tell(w, w->err.status, err);
+}
+
+/* Let the disk begin with bytes that are complete, while the next ones are computed: the flush at the end has little left to wait for. */
+static void begin_flush(int fd, uint64_t at, size_t n)
+{
+#if defined(__linux__)
+    (void)sync_file_range(fd, (off_t)at, (off_t)n, SYNC_FILE_RANGE_WRITE);
+#else
+    (void)fd;
+    (void)at;
+    (void)n;
+#endif
+}
+
+qn_status qn_writer_place(const qn_writer *w, size_t i, uint64_t offset, const void *bytes, size_t n, qn_err *err)
+{
+    const uint8_t *p = bytes;
+    if (!w->is_placed || i >= w->n_tensors || offset > w->list[i].n_bytes || n > w->list[i].n_bytes - offset)
+        return qn_fail(err, QN_ERR_ARG, "%zu bytes at %llu are no part of tensor %zu", n, (unsigned long long)offset, i);
+    uint64_t at = w->head_bytes + w->list[i].offset + offset;
+    while (n) {
+        const size_t most = (size_t)1 << 30;
+        const ssize_t k = pwrite(w->fd, p, n < most ? n : most, (off_t)at);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) return write_failed(w, k < 0 ? errno : ENOSPC, err);
+        p += k;
+        at += (uint64_t)k;
+        n -= (size_t)k;
+    }
+    begin_flush(w->fd, at - (uint64_t)(p - (const uint8_t *)bytes), (size_t)(p - (const uint8_t *)bytes));
+    return QN_OK;
+}
+
 /* ---- close ---- */
 
 /* The new name is on the disk only when its folder is. Systems that cannot flush a folder keep it well enough. */
@@ -356,17 +460,33 @@ static void flush_folder(qn_writer *w)
     close(fd);
 }
 
-static qn_status commit(qn_writer *w)
+static qn_status check_complete(qn_writer *w)
+{
+    if (w->i_tensor == w->n_tensors || w->is_placed) return QN_OK;
+    const qn_str name = { w->tensors.ptr + w->tensor_names[w->i_tensor].offset, w->tensor_names[w->i_tensor].len };
+    return qn_fail(&w->err, QN_ERR_ARG, "tensor '%.*s' got %zu of its %zu bytes", QN_STR_ARG(name), w->done, w->list[w->i_tensor].n_bytes);
+}
+
+static qn_status flush(qn_writer *w)
 {
     QN_TRY(begin_data(w));
-    QN_TRY(put_lent(w));
-    if (w->i_tensor < w->n_tensors) {
-        const qn_str name = { w->tensors.ptr + w->tensor_names[w->i_tensor].offset, w->tensor_names[w->i_tensor].len };
-        return qn_fail(&w->err, QN_ERR_ARG, "tensor '%.*s' got %zu of its %zu bytes", QN_STR_ARG(name), w->done,
-                       w->list[w->i_tensor].n_bytes);
-    }
+    if (w->is_flushed) return QN_OK;
+    if (!w->is_placed) QN_TRY(put_lent(w));
+    QN_TRY(check_complete(w));
     if (fsync(w->fd) && errno != EINVAL && errno != EROFS)
         return qn_fail(&w->err, QN_ERR_IO, "cannot flush %.300s: %s", w->part, strerror(errno));
+    w->is_flushed = true;
+    return QN_OK;
+}
+
+qn_status qn_writer_flush(qn_writer *w, qn_err *err)
+{
+    return tell(w, flush(w), err);
+}
+
+static qn_status commit(qn_writer *w)
+{
+    QN_TRY(flush(w));
     const int fd = w->fd;
     w->fd = -1;
     if (close(fd)) return qn_fail(&w->err, QN_ERR_IO, "cannot close %.300s: %s", w->part, strerror(errno));
@@ -380,8 +500,7 @@ static qn_status commit(qn_writer *w)
 qn_status qn_writer_close(qn_writer **w, qn_err *err)
 {
     if (!*w) return QN_OK;
-    const qn_status s = commit(*w);
-    if (s != QN_OK && err) *err = (*w)->err;
+    const qn_status s = tell(*w, commit(*w), err);
     qn_writer_abandon(w);
     return s;
 }

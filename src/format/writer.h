@@ -18,7 +18,8 @@
 typedef struct qn_writer qn_writer;
 
 /**
- * @param path       replaced when it exists as a regular file (or a link: the link is replaced); else refused
+ * @param path       replaced when it exists as a regular file (or a link: the link is replaced); else refused. NULL: keys and tensors are only
+ *                   announced, for qn_writer_file_bytes; nothing can be written
  * @param alignment  a power of two up to 2^30; written as general.alignment unless it is the default, 32
  */
 qn_status qn_writer_open(qn_writer **out, const char *path, uint32_t alignment, qn_err *err);
@@ -49,5 +50,21 @@ qn_status qn_writer_key_value(qn_writer *w, qn_str key, const qn_value *value);
 qn_status qn_writer_tensor(qn_writer *w, const char *name, int32_t type, int32_t n_dims, const int64_t *dims, const void *bytes);
 /** The next n bytes of tensor data, in order over the tensors that were announced with NULL. Pieces may end anywhere. */
 qn_status qn_writer_data(qn_writer *w, const void *bytes, size_t n);
+
+/* Instead of qn_writer_data: pieces in any order, from many threads. All tensors are announced with NULL then. */
+
+/** Write the header and take the room of the whole file on the disk, so that a disk too small is known before the work is done.
+ *  @return QN_ERR_IO: the sentence has the bytes that are needed and those that are free */
+qn_status qn_writer_reserve(qn_writer *w, qn_err *err);
+/** Bytes [offset, offset + n) of tensor `i`, in the order of announcement. Each byte is placed once. Any thread, after qn_writer_reserve.
+ *  @return QN_ERR_IO, which does not stay: who gets it abandons the writer */
+qn_status qn_writer_place(const qn_writer *w, size_t i, uint64_t offset, const void *bytes, size_t n, qn_err *err);
+/** Bytes of the whole file, as announced so far. */
+uint64_t qn_writer_file_bytes(const qn_writer *w);
+/** Write what is left and flush to the disk, so that qn_writer_close has only to rename. Of several files that belong together all are flushed
+ *  before the first gets its name. */
+qn_status qn_writer_flush(qn_writer *w, qn_err *err);
+/** The first failure so far, with its sentence, or QN_OK. */
+qn_status qn_writer_check(const qn_writer *w, qn_err *err);
 
 #endif

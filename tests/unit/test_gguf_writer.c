@@ -229,6 +229,43 @@ static void mistakes_are_told(void **state)
     assert_int_not_equal(stat(path, &st), 0); /* nothing appeared under the name */
 }
 
+static void pieces_in_any_order(void **state)
+{
+    (void)state;
+    const float a[6] = { 1, 2, 3, 4, 5, 6 };
+    float got[6];
+    qn_writer *w;
+    qn_file *f;
+    qn_err err;
+    for (int announced = 0; announced < 2; announced++) { /* first for the size alone */
+        assert_int_equal(qn_writer_open(&w, announced ? path : NULL, 64, &err), QN_OK);
+        qn_writer_key_str(w, "general.architecture", QN_LIT("none"));
+        qn_writer_tensor(w, "a", 0, 2, (int64_t[]){ 3, 2 }, NULL);
+        qn_writer_tensor(w, "b", 0, 1, (int64_t[]){ 6 }, NULL);
+        if (announced) break;
+        assert_int_equal(qn_writer_check(w, &err), QN_OK);
+        assert_true(qn_writer_file_bytes(w) % 64 == 0);
+        qn_writer_abandon(&w);
+    }
+    assert_int_equal(qn_writer_place(w, 0, 0, a, 4, &err), QN_ERR_ARG); /* not reserved */
+    const uint64_t n = qn_writer_file_bytes(w);
+    assert_int_equal(qn_writer_reserve(w, &err), QN_OK);
+    assert_int_equal(qn_writer_place(w, 1, 0, a, sizeof a, &err), QN_OK);
+    assert_int_equal(qn_writer_place(w, 0, 8, a + 2, 16, &err), QN_OK);
+    assert_int_equal(qn_writer_place(w, 0, 0, a, 8, &err), QN_OK);
+    assert_int_equal(qn_writer_place(w, 0, 20, a, 5, &err), QN_ERR_ARG);
+    assert_int_equal(qn_writer_place(w, 0, UINT64_MAX, a, 4, &err), QN_ERR_ARG);
+    assert_int_equal(qn_writer_place(w, 2, 0, a, 4, &err), QN_ERR_ARG);
+    assert_int_equal(qn_writer_flush(w, &err), QN_OK);
+    assert_int_equal(qn_writer_close(&w, &err), QN_OK);
+    assert_int_equal(qn_file_open(&f, path, NULL), QN_OK);
+    assert_true(qn_file_bytes(f) == n);
+    assert_memory_equal(qn_file_tensor_bytes(f, 1), a, sizeof a);
+    assert_int_equal(qn_file_rows_f32(f, 0, 0, 2, got, NULL), QN_OK);
+    assert_memory_equal(got, a, sizeof a);
+    qn_file_close(&f);
+}
+
 /* The limit on the size of a file stands for a full disk. */
 static void full_disk(void **state)
 {
@@ -248,6 +285,11 @@ static void full_disk(void **state)
     qn_writer_tensor(w, "t", 0, 1, (int64_t[]){ 65536 }, x);
     assert_int_equal(qn_writer_close(&w, &err), QN_ERR_IO);
     assert_non_null(strstr(err.text, "cannot write"));
+    assert_int_equal(qn_writer_open(&w, path, 32, &err), QN_OK);
+    qn_writer_tensor(w, "t", 0, 1, (int64_t[]){ 65536 }, NULL);
+    assert_int_equal(qn_writer_reserve(w, &err), QN_ERR_IO); /* before any work */
+    assert_non_null(strstr(err.text, "the file needs 262208 bytes, and "));
+    qn_writer_abandon(&w);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_not_equal(stat(path, &st), 0);
 }
@@ -257,7 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_scalar_comes_back), cmocka_unit_test(arrays_come_back_and_are_copied),
         cmocka_unit_test(any_alignment),           cmocka_unit_test(mistakes_are_told),
-        cmocka_unit_test(full_disk),
+        cmocka_unit_test(pieces_in_any_order),     cmocka_unit_test(full_disk),
     };
     return cmocka_run_group_tests(tests, open_dir, close_dir);
 }

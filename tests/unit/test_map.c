@@ -75,6 +75,25 @@ static void bytes_are_there(void **state)
     }
 }
 
+static void reads_are_told_from_signals(void **state)
+{
+    (void)state;
+    qn_map m;
+    qn_err err;
+    uint8_t bytes[16];
+    write_file(100000);
+    assert_int_equal(qn_map_open(&m, path, NULL), QN_OK);
+    assert_true(qn_map_is_file(&m, path));
+    assert_false(qn_map_is_file(&m, "/tmp"));
+    assert_false(qn_map_is_file(&m, "/nonexistent"));
+    assert_int_equal(qn_map_read(&m, 99984, sizeof bytes, bytes, &err), QN_OK);
+    for (size_t i = 0; i < sizeof bytes; i++) assert_int_equal(bytes[i], (99984 + i) % 251);
+    assert_int_equal(truncate(path, 50000), 0);
+    assert_int_equal(qn_map_read(&m, 99984, sizeof bytes, bytes, &err), QN_ERR_IO);
+    assert_non_null(strstr(err.text, "cut short"));
+    qn_map_close(&m);
+}
+
 static void hints_at_any_range(void **state)
 {
     (void)state;
@@ -131,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_there),
+        cmocka_unit_test(reads_are_told_from_signals),
         cmocka_unit_test(hints_at_any_range),
         cmocka_unit_test(dropped_pages_take_no_memory),
         cmocka_unit_test(no_memory),
