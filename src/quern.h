@@ -49,7 +49,7 @@ typedef enum qn_status {
     QN_ERR_NOT_FOUND,   /* no such key, tensor, token                                        */
     QN_ERR_TYPE,        /* a key is there with another type                                  */
     QN_ERR_CTX_FULL,    /* more positions than the session's context holds                   */
-    QN_ERR_CANCELLED,   /* qn_session_cancel was called                                      */
+    QN_ERR_CANCELLED,   /* qn_session_cancel was called, or a progress function said stop    */
     QN_ERR_TEMPLATE,    /* a chat template failed or called raise_exception                  */
     QN_ERR_LIMIT,       /* a budget of steps, depth or size ran out                          */
     QN_ERR_NUMERIC,     /* the model computed NaN or no finite logit                         */
@@ -495,6 +495,83 @@ QN_API void qn_imatrix_get_info(const qn_imatrix *imatrix, qn_imatrix_info *out)
  * @return QN_OK; QN_ERR_NOT_FOUND: none for this tensor; QN_ERR_FORMAT: there is another number of them. *values is NULL then
  */
 QN_API qn_status qn_imatrix_find(const qn_imatrix *imatrix, qn_str tensor, int64_t n, const float **values);
+/* ---- quantising --------------------------------------------------------------------------------------------------- */
+
+/**
+ * A model file made smaller: which format each tensor gets is planned when it is opened, from the header alone; qn_quantize_run does the work.
+ * Tensors that are not quantised by their nature (norms, biases, small tables) are copied as they are.
+ */
+typedef struct qn_quantize qn_quantize;
+
+/** A type that a file can be given. */
+typedef struct qn_quantize_type {
+    const char *name;         /* "Q4_K_M". Static                                            */
+    const char *format;       /* of most of its tensors: "Q4_K"                              */
+    const char *about;        /* one line: what goes beyond that format                      */
+} qn_quantize_type;
+/** @return false outside [0, number of types). Largest first. */
+QN_API bool qn_quantize_type_at(int32_t i, qn_quantize_type *out);
+
+typedef struct qn_quantize_opts {
+    size_t size;
+    const char *type;         /* a name from qn_quantize_type_at, in any case; never NULL    */
+    const char *output_type;  /* format of the output head, e.g. "Q8_0"; NULL: the type's own choice */
+    const char *embedding_type; /* format of the token embeddings; NULL: the type's own choice */
+    /** Format of one tensor, or NULL for the type's own choice. Asked for the tensors that would be quantised. May be NULL. */
+    const char *(*tensor_type)(void *user, const qn_tensor_info *tensor);
+    void *tensor_type_user;
+    const qn_imatrix *imatrix; /* importance data, borrowed until the close; NULL: every weight counts the same */
+    const char *imatrix_name; /* of its file, noted in the new one; may be NULL              */
+    int32_t n_threads;        /* 0: as many as the machine gives this process                */
+    bool pure;                /* every matrix gets the type's main format                    */
+    bool no_fallback;         /* rows that are no multiple of a format's block are an error, not a reason to take another format */
+    bool keep_split;          /* as many files as the source has; else they become one       */
+    bool allow_requantize;    /* quantise what is quantised already                          */
+    qn_progress_fn progress;  /* bytes of the source. Called from the thread that called qn_quantize_run */
+    void *progress_user;
+} qn_quantize_opts;
+#define QN_QUANTIZE_OPTS_INIT { sizeof(qn_quantize_opts), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, false, false, false, false, NULL, NULL }
+
+/**
+ * Plan. Strings and `tensor_type` in `opts` are needed for the call alone.
+ * @return QN_ERR_ARG: an unknown type or format, one that cannot be written, or rows that no_fallback forbids; QN_ERR_UNSUPPORTED: the source
+ *         is quantised already; as from qn_file_open. The sentence names the tensor
+ */
+QN_API qn_status qn_quantize_open(qn_quantize **out, const char *path, const qn_quantize_opts *opts, qn_err *err);
+QN_API void qn_quantize_close(qn_quantize **q);
+/** The source; owned by `q`. */
+QN_API const qn_file *qn_quantize_file(const qn_quantize *q);
+
+/** A tensor of the new file, which has the index it has in the source. */
+typedef struct qn_quantize_tensor {
+    qn_tensor_info source;
+    const char *type_name;    /* that it gets                                                */
+    const char *wanted;       /* that was meant for it; another one where the rows are no multiple of its block */
+    uint64_t n_bytes;         /* that it takes                                               */
+    bool has_importance;
+    double error;             /* root of the mean square of the change over that of the weights; 0 until qn_quantize_run */
+} qn_quantize_tensor;
+/** @return false outside [0, qn_file_n_tensors). */
+QN_API bool qn_quantize_tensor_at(const qn_quantize *q, int64_t i, qn_quantize_tensor *out);
+
+typedef struct qn_quantize_totals {
+    uint64_t n_weights;
+    uint64_t source_bytes, tensor_bytes; /* of all tensors, before and after                 */
+    uint64_t file_bytes;      /* of all new files                                            */
+    int32_t n_files;
+    int32_t n_quantized, n_substituted;  /* tensors that get another format; of these, that get another than was meant */
+    int32_t n_without_importance;        /* that get another format without importance data, where there is some for others */
+} qn_quantize_totals;
+QN_API void qn_quantize_get_totals(const qn_quantize *q, qn_quantize_totals *out);
+
+/**
+ * Write the file. It grows under a temporary name beside `path`, goes to the disk and is renamed; after an error or a cancel nothing is left of
+ * it, and what was there under the name still is. Weights pass through in pieces: memory does not grow with the model.
+ * @param path  "x.gguf"; several files (keep_split) are "x-00001-of-00003.gguf" and so on
+ * @return QN_ERR_ARG: `path` leads to the source; QN_ERR_IO: the sentence says what was refused and, on a full disk, the bytes that are needed
+ *         and free; QN_ERR_NUMERIC names the tensor and row of a NaN or an infinity; QN_ERR_CANCELLED
+ */
+QN_API qn_status qn_quantize_run(qn_quantize *q, const char *path, qn_err *err);
 
 #ifdef __cplusplus
 }

@@ -128,6 +128,7 @@ MAY_INCLUDE = {
     "src/ops": ("src/ops/", "src/kv/", "simd/", "quant/", *BASE),
     "models": ("models/", "src/ops/", "src/kv/", "src/format/", "quant/", *BASE),
     "src/run": ("src/run/", "models/", "src/ops/", "src/kv/", "src/token/", "src/chat/", "src/sample/", "src/format/", "simd/", "quant/", *BASE),
+    "src/convert": ("src/convert/", "src/run/", "models/", "src/ops/", "src/token/", "src/format/", "simd/", "quant/", *BASE),
     "src": ("src/", "models/", "simd/", "quant/"),
 }
 
