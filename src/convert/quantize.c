@@ -1,5 +1,5 @@
 /* The public face of quantising. */
-#include "src/convert/quantize.h"
+#include "src/convert/quantize_job.h"
 
 #include "src/base/mem.h"
 

@@ -1,7 +1,7 @@
 /* The new files: their names, their keys, and that they appear together or not at all. */
 #include "src/base/mem.h"
 #include "src/convert/imatrix.h"
-#include "src/convert/quantize.h"
+#include "src/convert/quantize_job.h"
 
 #include <stdio.h>
 #include <stdlib.h>

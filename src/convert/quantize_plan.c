@@ -1,6 +1,6 @@
 /* The plan: what every tensor becomes, from the header alone. */
 #include "src/base/mem.h"
-#include "src/convert/quantize.h"
+#include "src/convert/quantize_job.h"
 
 #include <stdio.h>
 #include <stdlib.h>

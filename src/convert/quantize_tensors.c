@@ -6,7 +6,7 @@
 #include "src/base/half.h"
 #include "src/base/mem.h"
 #include "src/base/pool.h"
-#include "src/convert/quantize.h"
+#include "src/convert/quantize_job.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* Inside qn_quantize: the plan, the new files, the pipeline. */
-#ifndef QN_CONVERT_QUANTIZE_H
-#define QN_CONVERT_QUANTIZE_H
+#ifndef QN_CONVERT_QUANTIZE_JOB_H
+#define QN_CONVERT_QUANTIZE_JOB_H
 
 #include "src/convert/encode_hook.h"
 #include "src/convert/importance.h"
