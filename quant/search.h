@@ -1,5 +1,12 @@
-/* The search for the numbers of blocks that are nearest to given weights. One source for every instruction set (quant/lanes.h): a lane
- * is a block, sums run over its weights in their order, so the bytes that come out are the same everywhere.
+/* The search for the numbers of blocks that are nearest to given weights in the weighted sum of squares. One source for every instruction
+ * set (quant/lanes.h): a lane is a block, sums run over its weights in their order, so the bytes that come out are the same everywhere.
+ *
+ *  1. Groups that share a scale (and a minimum) are searched alone. A candidate puts the ends of the codes on the extreme weights, or
+ *     somewhat inside or outside, with either sign where levels are not symmetric. Its codes give scale and minimum by least squares and with
+ *     them how far the error falls. The best candidate goes on by turns, codes from scale and scale from codes.
+ *  2. Scales of sub-blocks are rounded to multiples of one d (and minimums of one m). For each the two neighbours are tried too, with
+ *     the minimum that suits them and codes chosen anew; then d and m are fitted again by least squares over the whole block, twice.
+ *  3. Codes are those nearest under the scales as the file has them, after rounding to binary16.
  */
 #ifndef QN_QUANT_SEARCH_H
 #define QN_QUANT_SEARCH_H
