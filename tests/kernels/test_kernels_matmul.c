@@ -142,6 +142,30 @@ static void time_all(void)
     each_level(time_level);
 }
 
+/* ---- counting: `test_kernels_matmul --count LEVEL FORMAT TOKENS ROUNDS COLUMNS` ---- */
+
+/* The product of one panel, `rounds` times: two runs under an emulator that counts instructions differ by what rounds cost. */
+static int count_rounds(char **arg)
+{
+    qn_kernels k;
+    qn_err err = { 0 };
+    uint64_t rng = 1;
+    const qn_fmt *fmt = qn_fmt_by_name(arg[1]);
+    if (!fmt || qn_kernels_init(&k, arg[0], true, &err) != QN_OK) {
+        print_error("%s\n", fmt ? err.text : "no such format");
+        return 1;
+    }
+    const shape sh = { QN_PANEL, strtol(arg[4], NULL, 10), (int32_t)strtol(arg[2], NULL, 10), W_ZERO, FILL_PLAIN };
+    problem p;
+    problem_open(&p, &k, fmt, &sh, &rng);
+    float *out = malloc((size_t)(sh.n_rows * sh.n_tokens) * sizeof *out);
+    assert_non_null(out);
+    for (long i = strtol(arg[3], NULL, 10); i > 0; i--) problem_run(&p, &k, 0, 1, 0, sh.n_tokens, out);
+    free(out);
+    problem_close(&p);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -154,5 +178,6 @@ int main(int argc, char **argv)
         time_all();
         return 0;
     }
+    if (argc == 7 && !strcmp(argv[1], "--count")) return count_rounds(argv + 2);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
