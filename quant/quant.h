@@ -64,4 +64,7 @@ bool qn_fmt_row_bytes(const qn_fmt *fmt, int64_t n, size_t *out);
 /** `encode` of the formats that have a grid: the search of quant/search.h at the baseline of the instruction set. */
 void qn_encode_baseline(const qn_fmt *fmt, const float *w, const float *importance, int64_t n_blocks, uint8_t *out);
 
+/** The same, unpacked. @param fields [n_blocks] */
+void qn_search_baseline(const qn_fmt *fmt, const float *w, const float *importance, int64_t n_blocks, qn_fields *fields);
+
 #endif

@@ -398,35 +398,47 @@ QN_LANES_INLINE void qn_tile_load(qn_tile *t, const qn_fmt *fmt, const float *w,
     for (int i = 0; i < fmt->block; i++) t->w[i] = qn_v_pick(some, t->w[i] * unit, qn_v_set(1));
 }
 
-QN_LANES_INLINE void qn_tile_store(const qn_tile *t, const qn_fmt *fmt, int n, uint8_t *out)
+/* What a lane has found. */
+QN_LANES_INLINE void qn_tile_fields(const qn_tile *t, const qn_fmt *fmt, int lane, qn_fields *f)
 {
-    const bool subs = fmt->grid.n_sub > 1;
-    for (int l = 0; l < n; l++) {
-        qn_fields f = { .d = t->d[l], .m = t->m[l] };
-        for (int k = 0; subs && k < fmt->grid.n_sub; k++) {
-            f.scale[k] = (int8_t)t->scale[k][l];
-            if (fmt->grid.kind == QN_GRID_AFFINE) f.min[k] = (int8_t)t->min[k][l];
+    *f = (qn_fields){ .d = t->d[lane], .m = t->m[lane] };
+    for (int k = 0; fmt->grid.n_sub > 1 && k < fmt->grid.n_sub; k++) {
+        f->scale[k] = (int8_t)t->scale[k][lane];
+        if (fmt->grid.kind == QN_GRID_AFFINE) f->min[k] = (int8_t)t->min[k][lane];
+    }
+    for (int i = 0; i < fmt->block; i++) f->code[i] = (uint8_t)t->code[i][lane];
+}
+
+QN_LANES_INLINE void qn_tile_search(qn_tile *t, const qn_fmt *fmt, const float *w, const float *importance, int n_lanes)
+{
+    const qn_grid *g = &fmt->grid;
+    const int n = fmt->block / g->n_sub;
+    qn_tile_load(t, fmt, w, importance, n_lanes);
+    if (g->kind == QN_GRID_POWER) qn_tile_power(t, g, n);
+    else if (g->kind == QN_GRID_SCALE && g->n_sub == 1) qn_tile_scale(t, g, n);
+    else if (g->kind == QN_GRID_SCALE) qn_tile_scales(t, g, n);
+    else if (g->n_sub == 1) qn_tile_affine(t, g, n);
+    else qn_tile_affines(t, g, n);
+}
+
+/* Search n_blocks blocks; each goes to `out` in the file's form, or unpacked to `fields`: one of them is NULL. */
+QN_LANES_INLINE void qn_search_lanes(const qn_fmt *fmt, const float *w, const float *importance, int64_t n_blocks, uint8_t *out, qn_fields *fields)
+{
+    for (int64_t i = 0; i < n_blocks; i += QN_LANES) {
+        const int n_lanes = n_blocks - i < QN_LANES ? (int)(n_blocks - i) : QN_LANES;
+        qn_tile t;
+        qn_fields f;
+        qn_tile_search(&t, fmt, w + i * fmt->block, importance ? importance + i * fmt->block : NULL, n_lanes);
+        for (int l = 0; l < n_lanes; l++) {
+            qn_tile_fields(&t, fmt, l, fields ? &fields[i + l] : &f);
+            if (out) fmt->pack(&f, out + (i + l) * fmt->bytes);
         }
-        for (int i = 0; i < fmt->block; i++) f.code[i] = (uint8_t)t->code[i][l];
-        fmt->pack(&f, out + (int64_t)l * fmt->bytes);
     }
 }
 
 QN_LANES_INLINE void qn_encode_lanes(const qn_fmt *fmt, const float *w, const float *importance, int64_t n_blocks, uint8_t *out)
 {
-    const qn_grid *g = &fmt->grid;
-    const int n = fmt->block / g->n_sub;
-    for (int64_t i = 0; i < n_blocks; i += QN_LANES) {
-        const int n_lanes = n_blocks - i < QN_LANES ? (int)(n_blocks - i) : QN_LANES;
-        qn_tile t;
-        qn_tile_load(&t, fmt, w + i * fmt->block, importance ? importance + i * fmt->block : NULL, n_lanes);
-        if (g->kind == QN_GRID_POWER) qn_tile_power(&t, g, n);
-        else if (g->kind == QN_GRID_SCALE && g->n_sub == 1) qn_tile_scale(&t, g, n);
-        else if (g->kind == QN_GRID_SCALE) qn_tile_scales(&t, g, n);
-        else if (g->n_sub == 1) qn_tile_affine(&t, g, n);
-        else qn_tile_affines(&t, g, n);
-        qn_tile_store(&t, fmt, n_lanes, out + i * fmt->bytes);
-    }
+    qn_search_lanes(fmt, w, importance, n_blocks, out, NULL);
 }
 
 #endif

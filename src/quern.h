@@ -573,6 +573,49 @@ QN_API void qn_quantize_get_totals(const qn_quantize *q, qn_quantize_totals *out
  */
 QN_API qn_status qn_quantize_run(qn_quantize *q, const char *path, qn_err *err);
 
+/* ---- GPTQ --------------------------------------------------------------------------------------------------------- */
+
+/** Linear algebra that the library does not bring with it; the program has it from LAPACK. */
+typedef struct qn_linalg {
+    /** h += x^T x, of which the upper triangle counts. @param x [n_rows][n], one row every x_stride floats  @param h [n][n] */
+    void (*gram)(void *user, int64_t n, int64_t n_rows, const float *x, int64_t x_stride, float *h);
+    /** The upper triangle of a symmetric matrix a becomes the upper triangle of u, where a^-1 = u^T u. @return false: a is not positive definite */
+    bool (*factor)(void *user, int64_t n, double *a);
+    void *user;
+} qn_linalg;
+
+/**
+ * Quantising against a text (GPTQ, Frantar et al. 2022): layer by layer, what rounding a weight does to a layer's results is made good by
+ * the weights that are rounded after it, on the inputs that the layers before it, quantised already, give. Files are of the same formats and sizes.
+ */
+typedef struct qn_gptq qn_gptq;
+
+typedef struct qn_gptq_opts {
+    size_t size;
+    qn_str text;              /* of the kind that the model will meet; some ten thousand tokens do. Needed for qn_gptq_open alone */
+    int32_t n_ctx;            /* tokens of a window, each evaluated by itself; 0: 512        */
+    int32_t n_chunks;         /* so many windows at most; 0: all                             */
+    int32_t n_threads;        /* as in qn_engine_opts                                        */
+    const char *cpu;          /* as in qn_engine_opts                                        */
+    double damping;           /* of the inputs' mean square, added to every one; 0: QN_GPTQ_DAMPING */
+    bool act_order;           /* columns of large inputs first, on scales that are searched before */
+    qn_linalg linalg;         /* must be there                                               */
+    qn_progress_fn progress;  /* in windows times matrices; called between pieces of work    */
+    void *progress_user;
+} qn_gptq_opts;
+#define QN_GPTQ_DAMPING 0.01
+
+/**
+ * Take over the matrices of the layers in the next qn_quantize_run of `q`. The model is loaded, and the text goes through it as the run asks for
+ * layers: memory for the whole model and some 30 kB a token are needed.
+ * @param q     borrowed; close this before it
+ * @param path  the file that `q` was opened with
+ * @return QN_ERR_ARG: no linear algebra, a text shorter than a window; as from qn_model_open and qn_engine_open. Errors while layers are
+ *         quantised come from qn_quantize_run: QN_ERR_NUMERIC where a matrix reads nothing but zeros or what is not finite; QN_ERR_CANCELLED
+ */
+QN_API qn_status qn_gptq_open(qn_gptq **out, qn_quantize *q, const char *path, const qn_gptq_opts *opts, qn_err *err);
+QN_API void qn_gptq_close(qn_gptq **gptq);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 typedef struct quantize_args {
     const char *in, *out, *type;
     const char *imatrix;
+    quantize_gptq gptq;
     cli_list tensor_types;
     qn_quantize_opts o;
     bool dry_run, json;
@@ -67,7 +68,9 @@ static int plan_and_write(quantize_args *a, const char *path, quantize_types *ty
     quantize_report r = { .in = path, .type = a->o.type, .quantize = q };
     int code = CLI_OK;
     if (quantize_types_unused(types)) code = cli_usage("quantize: --tensor-type '%s' is about no tensor that is quantised", quantize_types_unused(types));
+    if (code == CLI_OK && !a->dry_run && quantize_gptq_open(&a->gptq, q, path, a->o.n_threads, &err)) code = failed(&err);
     if (code == CLI_OK && !a->dry_run) code = write_file(a, q, &r, &p);
+    quantize_gptq_close(&a->gptq);
     if (code == CLI_OK && a->json) code = quantize_json(&r);
     else if (code == CLI_OK) quantize_text(&r);
     qn_quantize_close(&q);
@@ -126,6 +129,13 @@ static int run(int argc, char **argv)
         { .kind = CLI_FILE, .name = "TYPE", .target = &a.type },
         { .kind = CLI_STR, .name = "imatrix", .arg = "FILE", .target = &a.imatrix,
           .help = "importance data: what inputs each weight meets (quern imatrix makes it)" },
+        { .kind = CLI_STR, .name = "gptq", .arg = "TEXT", .target = &a.gptq.path,
+          .help = "GPTQ: errors of a weight are made good by others, on what this text's tokens give; takes minutes" },
+        { .kind = CLI_INT, .name = "gptq-chunks", .arg = "N", .target = &a.gptq.chunks, .lo = 1, .hi = INT32_MAX,
+          .help = "the first N windows of 512 tokens of the text (default: all)" },
+        { .kind = CLI_FLOAT, .name = "gptq-damping", .arg = "X", .target = &a.gptq.damping, .lo = 0, .hi = 1,
+          .help = "added to the inputs' mean squares, as a part of their mean (default 0.01)" },
+        { .kind = CLI_FLAG, .name = "gptq-act-order", .target = &a.gptq.act_order, .help = "columns of large inputs first" },
         { .kind = CLI_LIST, .name = "tensor-type", .arg = "REGEX=TYPE", .target = &a.tensor_types,
           .help = "another format for the tensors whose names match; may be given several times, the first that matches decides" },
         { .kind = CLI_STR, .name = "output-type", .arg = "TYPE", .target = &a.o.output_type, .help = "format of the output head" },
@@ -146,6 +156,7 @@ static int run(int argc, char **argv)
     int code = cli_parse(argc, argv, "quantize IN OUT TYPE [OPTION]...", about, opts);
     free(types);
     if (code < 0) code = check_args(&a);
+    if (code < 0) code = quantize_gptq_check(&a.gptq);
     if (code < 0 && !cli_model_path(a.in, path)) code = CLI_FAULT;
     if (code >= 0) return code;
     quantize_signals_catch();

@@ -29,8 +29,30 @@ typedef struct quantize_progress {
 void quantize_progress_begin(quantize_progress *p);
 /** A qn_progress_fn: percent, rate and time left, rewritten in place. Stops after a signal. */
 bool quantize_progress_tell(void *progress, uint64_t done, uint64_t total);
+/** The same for GPTQ, which has no rate. */
+bool quantize_gptq_tell(void *progress, uint64_t done, uint64_t total);
 /** Take the line away. */
 void quantize_progress_end(quantize_progress *p);
+
+/* ---- GPTQ (quantize_gptq.c, quantize_linalg.c) ---- */
+
+typedef struct quantize_gptq {
+    const char *path;        /* of the text; NULL: no GPTQ                                           */
+    int32_t chunks;
+    float damping;
+    bool act_order;
+    char *text;
+    size_t n_text;
+    qn_gptq *gptq;
+    quantize_progress progress;
+} quantize_gptq;
+/** Is this build able to, and is the text there? Before a large file is opened. @return -1 to go on, else the exit code, after a message */
+int quantize_gptq_check(quantize_gptq *g);
+/** Take over the layers of `q`. @param path  of the source */
+qn_status quantize_gptq_open(quantize_gptq *g, qn_quantize *q, const char *path, int32_t n_threads, qn_err *err);
+void quantize_gptq_close(quantize_gptq *g);
+/** @return false where the program was built without LAPACK. @param n_threads 0: as many as OpenBLAS likes */
+bool quantize_linalg(qn_linalg *out, int32_t n_threads);
 
 /* ---- report (quantize_report.c, quantize_json.c) ---- */
 

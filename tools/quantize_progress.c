@@ -54,6 +54,18 @@ bool quantize_progress_tell(void *progress, uint64_t done, uint64_t total)
     return true;
 }
 
+bool quantize_gptq_tell(void *progress, uint64_t done, uint64_t total)
+{
+    quantize_progress *p = progress;
+    const double took = now() - p->began;
+    if (caught) return false;
+    if (!p->shown || done == 0) return true;
+    const double left = took * (double)(total - done) / (double)done;
+    fprintf(stderr, "\rquantising layers on the text: %3.0f %%, %d:%02d left    ", 100.0 * (double)done / (double)total, (int)left / 60, (int)left % 60);
+    fflush(stderr);
+    return true;
+}
+
 void quantize_progress_end(quantize_progress *p)
 {
     if (p->shown) fprintf(stderr, "\r%72s\r", "");

@@ -11,6 +11,16 @@ static void packing_of(const qn_fmt *fmt, qn_matmul_row *row)
     *row = k.matmul[fmt->id];
 }
 
+bool qn_weight_describe(qn_weight *w, const qn_fmt *fmt, int64_t i_tensor, int64_t n_rows, int64_t n_cols)
+{
+    qn_matmul_row row;
+    packing_of(fmt, &row);
+    *w = (qn_weight){ .fmt = fmt, .i_tensor = i_tensor, .n_cols = n_cols, .n_rows = n_rows };
+    w->n_panels = (w->n_rows + QN_PANEL - 1) / QN_PANEL;
+    w->panel_bytes = row.panel_bytes(fmt, w->n_cols);
+    return qn_size_mul((size_t)w->n_panels, w->panel_bytes, &w->n_bytes);
+}
+
 qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, qn_err *err)
 {
     qn_tensor_info t;
@@ -19,12 +29,7 @@ qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, qn
     size_t row_bytes;
     if (!fmt || t.type < 0 || t.type >= QN_MAX_FMT_ID || !qn_fmt_row_bytes(fmt, t.dims[0], &row_bytes))
         return qn_fail(err, QN_ERR_UNSUPPORTED, "tensor %.*s has a type that cannot be multiplied", QN_STR_ARG(t.name));
-    qn_matmul_row row;
-    packing_of(fmt, &row);
-    *w = (qn_weight){ .fmt = fmt, .i_tensor = i_tensor, .n_cols = t.dims[0], .n_rows = t.dims[1] * t.dims[2] * t.dims[3] };
-    w->n_panels = (w->n_rows + QN_PANEL - 1) / QN_PANEL;
-    w->panel_bytes = row.panel_bytes(fmt, w->n_cols);
-    if (!qn_size_mul((size_t)w->n_panels, w->panel_bytes, &w->n_bytes))
+    if (!qn_weight_describe(w, fmt, i_tensor, t.dims[1] * t.dims[2] * t.dims[3], t.dims[0]))
         return qn_fail(err, QN_ERR_FORMAT, "tensor %.*s is too large", QN_STR_ARG(t.name));
     return QN_OK;
 }

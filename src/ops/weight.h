@@ -31,6 +31,8 @@ static inline bool qn_weight_present(const qn_weight *w)
 
 /** Describe tensor i as a matrix [n_rows][n_cols] and size its panels. The shape must have been checked. */
 qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, qn_err *err);
+/** The same for a matrix of this format that comes from somewhere else. @return false when its size does not fit */
+bool qn_weight_describe(qn_weight *w, const qn_fmt *fmt, int64_t i_tensor, int64_t n_rows, int64_t n_cols);
 /** Describe tensor i as a vector. */
 qn_status qn_vector_bind(qn_vector *v, const qn_file *file, int64_t i_tensor, qn_err *err);
 

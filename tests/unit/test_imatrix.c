@@ -132,7 +132,7 @@ static void sums_are_right(void **state)
     assert_true(qn_file_key(f, "llama.attention.layer_norm_rms_epsilon", &v));
     assert_int_equal(qn_value_as_f64(&v, &eps), QN_OK);
     assert_int_equal(qn_tokenize(model, (qn_str){ text, sizeof text - 1 }, QN_TOK_SPECIAL, NULL, 0, ids, 256, &n, NULL), QN_OK);
-   
+
     const int head_dim = (int)key(f, "llama.attention.key_length");
     for (size_t i = 0; i < n; i++)
         one_token(f, ids[0], LAST, eps, (int)key(f, "llama.attention.head_count"), (int)key(f, "llama.attention.head_count_kv"), head_dim, &want);
