@@ -22,6 +22,7 @@ typedef struct qn_gptq_matrix {
     int64_t n_cols;          /* a multiple of the format's block                             */
     const float *carry;      /* [n_cols][n_cols] row p, entry o < p: U[o][p] / U[o][o]       */
     const float *importance; /* [n_cols] of columns, for the search of scales                */
+    const float *gram;       /* [n_cols][n_cols] H, damped: codes are looked at once more when all are chosen. NULL: they are not */
     const int32_t *order;    /* [n_cols] column that comes p-th (p also indexes `carry`); NULL: as they lie */
 } qn_gptq_matrix;
 

@@ -45,7 +45,7 @@ qn_status qn_gptq_quantize(qn_gptq *g, const qn_gptq_inputs *in, const qn_weight
 {
     matrix_job job = {
         .g = g, .w = w, .out = out, .row_bytes = row_bytes,
-        .m = { .fmt = fmt, .n_cols = w->n_cols, .carry = in->carry, .importance = in->importance, .order = g->act_order ? in->order : NULL },
+        .m = { fmt, w->n_cols, in->carry, in->importance, in->gram, g->act_order ? in->order : NULL },
     };
     qn_pool *pool = g->walk.engine->pool;
     job.thread_floats = (QN_GPTQ_ROWS * (size_t)w->n_cols + qn_gptq_floats(&job.m) + 15) & ~(size_t)15;

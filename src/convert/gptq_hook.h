@@ -15,7 +15,7 @@ typedef struct qn_gptq_tensor {
 /** What the matrices of one stage share: their inputs. */
 typedef struct qn_gptq_inputs {
     int64_t n;               /* columns                                                      */
-    float *gram;             /* [n][n] X^T X: upper triangle                                 */
+    float *gram;             /* [n][n] X^T X: upper triangle; in the end all of it, damped   */
     double *work;            /* [n][n]                                                       */
     float *carry;            /* [n][n] as qn_gptq_rows wants it                              */
     float *importance;       /* [n]                                                          */

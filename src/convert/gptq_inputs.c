@@ -66,9 +66,13 @@ static void fill(qn_gptq_inputs *in, bool ordered, double damping)
         }
 }
 
-static void use_factor(qn_gptq_inputs *in, bool ordered)
+static void use_factor(qn_gptq_inputs *in, bool ordered, double damping)
 {
     const int64_t n = in->n;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < i; j++) in->gram[i * n + j] = in->gram[j * n + i];
+        in->gram[i * n + i] += (float)damping;
+    }
     for (int64_t p = 0; p < n; p++) {
         const double u = in->work[p * n + p];
         in->importance[ordered ? in->order[p] : p] = (float)(1 / (u * u));
@@ -84,7 +88,7 @@ static qn_status factor(qn_gptq_inputs *in, const qn_gptq *g, qn_err *err)
     for (double damping = g->damping * mean; damping < 10 * mean; damping *= 10) { /* too little where inputs are nearly dependent */
         fill(in, g->act_order, damping);
         if (!g->linalg.factor(g->linalg.user, in->n, in->work)) continue;
-        use_factor(in, g->act_order);
+        use_factor(in, g->act_order, damping);
         return QN_OK;
     }
     return qn_fail(err, QN_ERR_NUMERIC, "the second moments of a matrix's inputs are not positive definite");
