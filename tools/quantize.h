@@ -40,7 +40,7 @@ typedef struct quantize_gptq {
     const char *path;        /* of the text; NULL: no GPTQ                                           */
     int32_t chunks;
     float damping;
-    bool act_order;
+    bool in_place;           /* columns as they lie                                                  */
     char *text;
     size_t n_text;
     qn_gptq *gptq;

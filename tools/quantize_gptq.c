@@ -17,7 +17,7 @@ qn_status quantize_gptq_open(quantize_gptq *g, qn_quantize *q, const char *path,
     if (!g->path) return QN_OK;
     qn_gptq_opts o = {
         .size = sizeof o, .text = { g->text, g->n_text }, .n_chunks = g->chunks, .n_threads = n_threads, .damping = (double)g->damping,
-        .act_order = g->act_order, .progress = quantize_gptq_tell, .progress_user = &g->progress,
+        .act_order = !g->in_place, .progress = quantize_gptq_tell, .progress_user = &g->progress,
     };
     (void)quantize_linalg(&o.linalg, n_threads);
     quantize_progress_begin(&g->progress);
