@@ -2,7 +2,7 @@
 #ifndef QN_CONVERT_GPTQ_HOOK_H
 #define QN_CONVERT_GPTQ_HOOK_H
 
-#include "src/convert/quantize.h"
+#include "src/convert/quantize_job.h"
 #include "src/convert/walk.h"
 
 /** Where a tensor is read in the forward pass, and its rows once they are quantised. */
