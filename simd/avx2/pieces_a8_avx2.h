@@ -25,7 +25,7 @@ typedef struct qn_a8_kind {
 } qn_a8_kind;
 
 typedef struct qn_a8_level {
-    int32_t tile;       /* tokens at a time, at most                                       */
+    int32_t tile;       /* tokens at a time, at most: 4, or 8 and more                     */
     int32_t direct;     /* tokens up to which unpacking does not pay                       */
     size_t piece_bytes; /* of a panel's piece, unpacked; a multiple of 64                  */
     void (*unpack)(const void *format, const uint8_t *panel, int64_t b0, int64_t n, void *piece);
@@ -123,10 +123,10 @@ QN_INLINE void a8_tile(const qn_matmul_args *a, const qn_a8_level *level, const 
     case 2: level->multiply(a, format, panel, piece, head, b0, n, t, out, rows, 2); break;
     case 4: level->multiply(a, format, panel, piece, head, b0, n, t, out, rows, 4); break;
     case 8:
-        if (level->tile > 8) level->multiply(a, format, panel, piece, head, b0, n, t, out, rows, 8);
+        if (level->tile >= 8) level->multiply(a, format, panel, piece, head, b0, n, t, out, rows, 8);
         break;
     default:
-        if (piece && level->tile > 4) level->multiply(a, format, panel, piece, head, b0, n, t, out, rows, level->tile);
+        if (piece && level->tile > 8) level->multiply(a, format, panel, piece, head, b0, n, t, out, rows, level->tile);
     }
 }
 

@@ -168,4 +168,19 @@ void qn_matmul_iq4_nl_avx512(const qn_matmul_args *a);
 void qn_matmul_iq4_xs_avx512(const qn_matmul_args *a);
 void qn_matmul_mxfp4_avx512(const qn_matmul_args *a);
 
+/* `run8`. */
+void qn_matmul8_q4_0_avx512(const qn_matmul_args *a);
+void qn_matmul8_q4_1_avx512(const qn_matmul_args *a);
+void qn_matmul8_q5_0_avx512(const qn_matmul_args *a);
+void qn_matmul8_q5_1_avx512(const qn_matmul_args *a);
+void qn_matmul8_q8_0_avx512(const qn_matmul_args *a);
+void qn_matmul8_q4_k_avx512(const qn_matmul_args *a);
+void qn_matmul8_q5_k_avx512(const qn_matmul_args *a);
+void qn_matmul8_q6_k_avx512(const qn_matmul_args *a);
+void qn_matmul8_q2_k_avx512(const qn_matmul_args *a);
+void qn_matmul8_q3_k_avx512(const qn_matmul_args *a);
+void qn_matmul8_iq4_nl_avx512(const qn_matmul_args *a);
+void qn_matmul8_iq4_xs_avx512(const qn_matmul_args *a);
+void qn_matmul8_mxfp4_avx512(const qn_matmul_args *a);
+
 #endif

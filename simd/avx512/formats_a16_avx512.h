@@ -268,12 +268,16 @@ QN_INLINE __m512i q3_k_top(const void *lines, int32_t i)
     return i ? _mm512_and_si512(v, _mm512_set1_epi16((int16_t)(1 << i))) : v;
 }
 
-/* 5 pairs a line. */
+/* 5 pairs a line; 4 more than the weights. */
+QN_INLINE __m512i q3_k_code(const void *lines, int32_t p)
+{
+    if (p == 15) return _mm512_or_si512(_mm512_or_si512(q3_k_top(lines, 0), q3_k_top(lines, 1)), q3_k_top(lines, 2));
+    return _mm512_and_si512(_mm512_srli_epi16(qn_line16(lines, p / 5), 3 * (p % 5)), _mm512_set1_epi16(7));
+}
+
 QN_INLINE __m512i q3_k_pair(const void *lines, int32_t p)
 {
-    const __m512i code = p == 15 ? _mm512_or_si512(_mm512_or_si512(q3_k_top(lines, 0), q3_k_top(lines, 1)), q3_k_top(lines, 2))
-                                 : _mm512_and_si512(_mm512_srli_epi16(qn_line16(lines, p / 5), 3 * (p % 5)), _mm512_set1_epi16(7));
-    return _mm512_sub_epi16(code, _mm512_set1_epi16(4));
+    return _mm512_sub_epi16(q3_k_code(lines, p), _mm512_set1_epi16(4));
 }
 
 /* 6-bit scales whose low 4 bits are at `lo` of the bytes of sl and whose high 2 at `hi` of those of sh; 32 is their zero. */

@@ -79,4 +79,43 @@ QN_INLINE __m512i q8_0_bytes(const void *lines, int32_t g)
 
 static const a8_format qn_q8_0_a8_avx512 = { &qn_q8_0_avx512, q8_0_bytes, 0, 128 };
 
+QN_INLINE __m512i q2_k_codes(const void *lines, int32_t g)
+{
+    return _mm512_and_si512(qn_field_bytes16(lines, 0, g, 2, 0), _mm512_set1_epi8(3));
+}
+
+static const a8_format qn_q2_k_a8_avx512 = { &qn_q2_k_avx512, q2_k_codes, 0, 3 };
+
+QN_INLINE __m512i q3_k_bytes(const void *lines, int32_t g)
+{
+    const int32_t p = 4 * (g / 2) + g % 2;
+    return _mm512_or_si512(q3_k_code(lines, p), _mm512_slli_epi16(q3_k_code(lines, p + 2), 8));
+}
+
+static const a8_format qn_q3_k_a8_avx512 = { &qn_q3_k_avx512, q3_k_bytes, 4, 7 };
+
+/** Levels of a block's nibble lines, plus the format's offset. */
+QN_INLINE __m512i qn_level_bytes16(const void *lines, int32_t g, const int8_t *level, const int32_t offset)
+{
+    const __m512i table = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)level));
+    return _mm512_shuffle_epi8(_mm512_add_epi8(table, _mm512_set1_epi8((int8_t)offset)), qn_nibble_bytes16(lines, g));
+}
+
+QN_INLINE __m512i iq4_bytes(const void *lines, int32_t g)
+{
+    return qn_level_bytes16(lines, g, qn_iq4_levels, 0);
+}
+
+static const a8_format qn_iq4_nl_a8_avx512 = { &qn_iq4_nl_avx512, iq4_bytes, 0, 128 };
+static const a8_format qn_iq4_xs_a8_avx512 = { &qn_iq4_xs_avx512, iq4_bytes, 0, 128 };
+
+enum { FP4_OFFSET = 12 }; /* makes the doubled values bytes without sign */
+
+QN_INLINE __m512i mxfp4_bytes(const void *lines, int32_t g)
+{
+    return qn_level_bytes16(lines, g, qn_fp4_doubles, FP4_OFFSET);
+}
+
+static const a8_format qn_mxfp4_a8_avx512 = { &qn_mxfp4_avx512, mxfp4_bytes, FP4_OFFSET, 24 };
+
 #endif

@@ -1,7 +1,12 @@
-/* IQ4_XS x A16. */
-#include "simd/avx512/matmul_a16_avx512.h"
+/* IQ4_XS x A16 and A8. */
+#include "simd/avx512/level_avx512.h"
 
 void qn_matmul_iq4_xs_avx512(const qn_matmul_args *a)
 {
     qn_matmul_a16_avx512(a, &qn_iq4_xs_avx512, qn_dot_avx512);
+}
+
+void qn_matmul8_iq4_xs_avx512(const qn_matmul_args *a)
+{
+    qn_matmul8_avx512(a, &qn_iq4_xs_a8_avx512);
 }

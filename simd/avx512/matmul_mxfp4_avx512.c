@@ -1,7 +1,12 @@
-/* MXFP4 x A16. */
-#include "simd/avx512/matmul_a16_avx512.h"
+/* MXFP4 x A16 and A8. */
+#include "simd/avx512/level_avx512.h"
 
 void qn_matmul_mxfp4_avx512(const qn_matmul_args *a)
 {
     qn_matmul_a16_avx512(a, &qn_mxfp4_avx512, qn_dot_avx512);
+}
+
+void qn_matmul8_mxfp4_avx512(const qn_matmul_args *a)
+{
+    qn_matmul8_avx512(a, &qn_mxfp4_a8_avx512);
 }

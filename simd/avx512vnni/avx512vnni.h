@@ -51,5 +51,10 @@ void qn_matmul8_q8_0_avx512vnni(const qn_matmul_args *a);
 void qn_matmul8_q4_k_avx512vnni(const qn_matmul_args *a);
 void qn_matmul8_q5_k_avx512vnni(const qn_matmul_args *a);
 void qn_matmul8_q6_k_avx512vnni(const qn_matmul_args *a);
+void qn_matmul8_q2_k_avx512vnni(const qn_matmul_args *a);
+void qn_matmul8_q3_k_avx512vnni(const qn_matmul_args *a);
+void qn_matmul8_iq4_nl_avx512vnni(const qn_matmul_args *a);
+void qn_matmul8_iq4_xs_avx512vnni(const qn_matmul_args *a);
+void qn_matmul8_mxfp4_avx512vnni(const qn_matmul_args *a);
 
 #endif

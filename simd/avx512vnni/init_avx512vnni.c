@@ -9,7 +9,7 @@ static void row_set(qn_kernels *k, const char *fmt_name, void (*run)(const qn_ma
     if (!row) return;
     row->isa = "avx512vnni";
     row->run = run;
-    if (run8) row->run8 = run8;
+    row->run8 = run8;
 }
 
 void qn_init_avx512vnni(qn_kernels *k)
@@ -22,10 +22,10 @@ void qn_init_avx512vnni(qn_kernels *k)
     row_set(k, "Q4_K", qn_matmul_q4_k_avx512vnni, qn_matmul8_q4_k_avx512vnni);
     row_set(k, "Q5_K", qn_matmul_q5_k_avx512vnni, qn_matmul8_q5_k_avx512vnni);
     row_set(k, "Q6_K", qn_matmul_q6_k_avx512vnni, qn_matmul8_q6_k_avx512vnni);
-    row_set(k, "Q2_K", qn_matmul_q2_k_avx512vnni, NULL);
-    row_set(k, "Q3_K", qn_matmul_q3_k_avx512vnni, NULL);
-    row_set(k, "IQ4_NL", qn_matmul_iq4_nl_avx512vnni, NULL);
-    row_set(k, "IQ4_XS", qn_matmul_iq4_xs_avx512vnni, NULL);
-    row_set(k, "MXFP4", qn_matmul_mxfp4_avx512vnni, NULL);
+    row_set(k, "Q2_K", qn_matmul_q2_k_avx512vnni, qn_matmul8_q2_k_avx512vnni);
+    row_set(k, "Q3_K", qn_matmul_q3_k_avx512vnni, qn_matmul8_q3_k_avx512vnni);
+    row_set(k, "IQ4_NL", qn_matmul_iq4_nl_avx512vnni, qn_matmul8_iq4_nl_avx512vnni);
+    row_set(k, "IQ4_XS", qn_matmul_iq4_xs_avx512vnni, qn_matmul8_iq4_xs_avx512vnni);
+    row_set(k, "MXFP4", qn_matmul_mxfp4_avx512vnni, qn_matmul8_mxfp4_avx512vnni);
     k->peak = qn_peak_avx512vnni;
 }
