@@ -1,9 +1,9 @@
 /* Q3_K x A16 and A8. */
-#include "simd/avx512vnni/avx512vnni.h"
+#include "simd/avx512vnni/digits_avx512vnni.h"
 
 void qn_matmul_q3_k_avx512vnni(const qn_matmul_args *a)
 {
-    qn_matmul_a16_avx512(a, &qn_q3_k_avx512, qn_dot_avx512vnni);
+    qn_matmul_digits_avx512vnni(a, &qn_q3_k_a8_avx512);
 }
 
 void qn_matmul8_q3_k_avx512vnni(const qn_matmul_args *a)
