@@ -39,6 +39,7 @@ static qn_status set_up(qn_quantize *q, const char *path, const qn_quantize_opts
         if (!q->imatrix_name) return qn_fail(err, QN_ERR_NOMEM, "no memory for a name");
         memcpy(q->imatrix_name, opts->imatrix_name, n);
     }
+    QN_TRY(qn_kernels_init(&q->kernels, NULL, true, err));
     QN_TRY(qn_file_open(&q->file, path, err));
     QN_TRY(qn_quantize_plan(q, opts, err));
     return size_files(q, err);

@@ -7,6 +7,7 @@
 #include "src/convert/recipe.h"
 #include "src/format/gguf.h"
 #include "src/format/writer.h"
+#include "simd/kernels.h"
 
 /** What happens to one tensor. */
 typedef struct qn_job {
@@ -33,6 +34,7 @@ struct qn_quantize {
     int32_t n_threads;
     qn_progress_fn progress;
     void *progress_user;
+    qn_kernels kernels;      /* of the highest level; every level encodes to the same bytes  */
     qn_encode_hook hook;
     bool has_hook;
 };

@@ -150,7 +150,7 @@ static qn_status convert(const work *k, lane *l, span s, double sum[2])
             from->decode(l->in + bytes_of(from, at), n / from->block, w);
             QN_TRY(check_finite(k, w, part, from, "", &l->err));
             if (to == from) continue;
-            to->encode(w, importance_of(k, part, l->importance), n / to->block, out);
+            k->q->kernels.encode(to, w, importance_of(k, part, l->importance), n / to->block, out);
         }
         to->decode(out, n / to->block, l->back);
         QN_TRY(check_finite(k, l->back, part, to, " after encoding", &l->err));
