@@ -158,7 +158,7 @@ static int run(int argc, char **argv)
         { .kind = CLI_TABLE, .target = machine },
         { 0 },
     };
-    int code = cli_parse(argc, argv, "perplexity [-m MODEL] -f TEXT [--kl-base FILE | --kl FILE] [OPTION]...", about, opts);
+    int code = cli_parse(argc, argv, "perplexity [-m MODEL] -f TEXT [OPTION]...", about, opts);
     if (code >= 0) return code;
     if (!a.file && !a.base_in) return cli_usage("perplexity: -f TEXT is missing");
     if (a.base_in && a.base_out) return cli_usage("perplexity: --kl-base writes a file and --kl reads one: give one of them");
