@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { N = 512, ROWS = 21, SAMPLES = 2048, MOST_BYTES = 4 * N };
+enum { N = 512, ROWS = 21, SAMPLES = 1024, MOST_BYTES = 4 * N };
 
 #define DAMPING 0.01
 
