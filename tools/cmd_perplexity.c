@@ -14,7 +14,8 @@ static const char about[] =
     "of 512 tokens, the first replaced by BOS where the model wants one, the second half counts, the rest of the text is left out.\n"
     "\n"
     "How much a quantised model has lost, its KL divergence from the original tells better: write the original's probabilities with\n"
-    "--kl-base FILE, then compare with --kl FILE, which knows the text. The file takes 2 bytes a position and token of the vocabulary (1.6 GB for 6,000 tokens of Gemma 3), and is llama-perplexity's, either way.";
+    "--kl-base FILE, then compare with --kl FILE, which knows the text. The file takes 2 bytes a position and token of the vocabulary\n"
+    "(1.6 GB for 6,000 tokens of Gemma 3), and is llama-perplexity's, either way.";
 
 typedef struct perplexity_args {
     cli_engine engine;
