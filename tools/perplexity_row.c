@@ -22,10 +22,16 @@ static double log_sum(const float *x, int32_t n, float max)
     return log(sum);
 }
 
+/* In one order of operations, so that a figure is the same whatever else is made of a row. */
+static double nll_of(const float *logits, float max, double log_all, int32_t token)
+{
+    return (double)max - (double)logits[token] + log_all;
+}
+
 double ppl_row_nll(const float *logits, int32_t n_vocab, int32_t token)
 {
     const float max = logits[argmax(logits, n_vocab)];
-    return (double)max - (double)logits[token] + log_sum(logits, n_vocab, max);
+    return nll_of(logits, max, log_sum(logits, n_vocab, max), token);
 }
 
 double ppl_row_write(uint16_t *row, const float *logits, int32_t n_vocab, int32_t token)
@@ -43,7 +49,7 @@ double ppl_row_write(uint16_t *row, const float *logits, int32_t n_vocab, int32_
         const float x = (logits[i] - max + span) * codes;
         if (x > 0) row[PPL_ROW_HEAD + i] = (uint16_t)(x < CODES ? lrintf(x) : (long)CODES);
     }
-    return (double)max - (double)logits[token] + log_all;
+    return nll_of(logits, max, log_all, token);
 }
 
 bool ppl_row_is_good(const uint16_t *row)
@@ -60,14 +66,14 @@ ppl_point ppl_row_compare(const uint16_t *row, const float *logits, int32_t n_vo
     memcpy(head, row, sizeof head);
     const uint16_t *code = row + PPL_ROW_HEAD;
     const int32_t top = argmax(logits, n_vocab);
-    const double log_all = (double)logits[top] + log_sum(logits, n_vocab, logits[top]);
+    const double log_all = log_sum(logits, n_vocab, logits[top]);
     int32_t top_base = 0;
     double kl = 0;
     for (int32_t i = 0; i < n_vocab; i++) {
         if (code[i] > code[top_base]) top_base = i;
         const float log_p = head[1] + head[0] * (float)code[i];
-        if (log_p > -RANGE) kl += (double)expf(log_p) * ((double)log_p - (double)logits[i] + log_all);
+        if (log_p > -RANGE) kl += (double)expf(log_p) * ((double)log_p + nll_of(logits, logits[top], log_all, i));
     }
-    const double nll = log_all - (double)logits[token], nll_base = -(double)(head[1] + head[0] * (float)code[token]);
+    const double nll = nll_of(logits, logits[top], log_all, token), nll_base = -(double)(head[1] + head[0] * (float)code[token]);
     return (ppl_point){ .nll = nll, .nll_base = nll_base, .kl = kl, .dp = exp(-nll) - exp(-nll_base), .same_top = top == top_base };
 }

@@ -108,7 +108,7 @@ def test_mistakes():
         base = os.path.join(folder, "base")
         text = os.path.join(folder, "text")
         with open(text, "w", encoding="utf-8") as f:
-            f.write("short")
+            f.write("A text of more than four tokens in any vocabulary, and of fewer than 512.")
         for args, says in ((("-f", text, "--kl-base", base), "one chunk of 512"), (("-f", text + "x"), "text"), (("--kl", base), "No such file"),
                            (("-f", text, "-c", 4, "--kl-base", "/dev/full"), None)):
             code, _, err = quern("perplexity", "-m", chat_model(), *args, code=None)
