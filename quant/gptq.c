@@ -57,7 +57,7 @@ static int nearest(const qn_grid *g, ladder l, float x)
     const float y = l.step != 0 ? (x - l.base) / l.step : 0;
     if (!g->levels) {
         const float c = nearbyintf(y) + (float)g->zero, most = (float)(g->n_codes - 1);
-        return (int)(c < 0 ? 0 : c > most ? most : c);
+        return c > 0 ? (int)(c < most ? c : most) : 0; /* NaN too: the pipeline refuses it afterwards, by name */
     }
     int code = 0;
     while (code + 1 < g->n_codes && 2 * y > (float)(g->levels[code] + g->levels[code + 1])) code++;

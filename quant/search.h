@@ -96,11 +96,9 @@ QN_LANES_INLINE qn_vf qn_tile_extreme(const qn_vf *x, int n)
     return qn_v_pick(qn_v_gt(most, -least), most, least);
 }
 
-#ifndef QN_SCALE_STEPS
 #define QN_SCALE_STEPS 9
 #define QN_SCALE_LO 0.85f
 #define QN_SCALE_HI 1.25f
-#endif
 
 /* Candidates: the largest weight falls on either end of the levels, or a little inside or outside; then codes and scale by turns. */
 QN_LANES_INLINE qn_scale_fit qn_scale_search(const qn_vf *x, const qn_vf *w, int n, const qn_levels *lv)
@@ -154,10 +152,8 @@ QN_LANES_INLINE void qn_affine_try(const qn_vf *x, const qn_vf *w, int n, float 
     best->gain = qn_v_pick(better, gain, best->gain);
 }
 
-#ifndef QN_AFFINE_STEPS
 #define QN_AFFINE_STEPS 4
 #define QN_AFFINE_STEP 0.35f
-#endif
 
 /* Candidates: the ends of the codes lie on the smallest and largest weight, or up to a level inside. */
 QN_LANES_INLINE qn_affine_fit qn_affine_search(const qn_vf *x, const qn_vf *w, int n, float hi, bool signed_min, qn_affine_sums *s)
@@ -177,7 +173,7 @@ QN_LANES_INLINE qn_affine_fit qn_affine_search(const qn_vf *x, const qn_vf *w, i
     best.gain = -best.m * s->x - best.m * (best.m * s->w + s->x);
     for (int i = 0; i < QN_AFFINE_STEPS; i++)
         for (int j = 0; j < QN_AFFINE_STEPS; j++) {
-            const float a = QN_AFFINE_STEP * (float)i - 0.35f, b = QN_AFFINE_STEP * (float)j - 0.35f;
+            const float a = QN_AFFINE_STEP * (float)(i - 1), b = QN_AFFINE_STEP * (float)(j - 1);
             qn_affine_try(x, w, n, hi, signed_min, s, unit * (hi + a + b), -(least + range * (a / (hi + a + b))), &best);
         }
     for (int i = 0; i < 2; i++) qn_affine_try(x, w, n, hi, signed_min, s, qn_v_inverse(best.d), best.m, &best);

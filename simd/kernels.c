@@ -80,3 +80,13 @@ qn_matmul_row *qn_kernels_row(qn_kernels *k, const char *fmt_name)
     const qn_fmt *fmt = qn_fmt_by_name(fmt_name);
     return fmt && fmt->id >= 0 && fmt->id < QN_MAX_FMT_ID ? &k->matmul[fmt->id] : NULL;
 }
+
+void qn_kernels_row_set(qn_kernels *k, const char *fmt_name, const char *isa, void (*run)(const qn_matmul_args *a),
+                        void (*run8)(const qn_matmul_args *a))
+{
+    qn_matmul_row *row = qn_kernels_row(k, fmt_name);
+    if (!row) return;
+    row->isa = isa;
+    row->run = run;
+    row->run8 = run8;
+}

@@ -190,6 +190,9 @@ static inline void qn_kernels_matmul(const qn_kernels *k, const qn_matmul_row *r
 
 /** The row of a format by its name, or NULL when the build has no such format. For init functions: format numbers live in quant/ alone. */
 qn_matmul_row *qn_kernels_row(qn_kernels *k, const char *fmt_name);
+/** Give a format's row the products of a level. Nothing happens when the build has no such format. @param run8 NULL: there is none */
+void qn_kernels_row_set(qn_kernels *k, const char *fmt_name, const char *isa, void (*run)(const qn_matmul_args *a),
+                        void (*run8)(const qn_matmul_args *a));
 
 /** One level of this build. Needs are QN_CPU_ bits; "scalar" has none. */
 typedef struct qn_isa {

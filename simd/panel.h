@@ -128,4 +128,23 @@ _Static_assert(sizeof(qn_panel_iq4_nl) == 9 * 64, "two blocks");
 _Static_assert(sizeof(qn_panel_iq4_xs) == 34 * 64, "one super-block");
 _Static_assert(sizeof(qn_panel_mxfp4) == 17 * 64, "four blocks");
 
+/* ---- the formats above, for the tables of levels ---- */
+
+/** X(name in files, name in functions, isa) of each quantised format that has panels. */
+#define QN_PANEL_FORMATS(X, isa)                                                                                                              \
+    X("Q4_0", q4_0, isa) X("Q4_1", q4_1, isa) X("Q5_0", q5_0, isa) X("Q5_1", q5_1, isa) X("Q8_0", q8_0, isa) \
+    X("Q2_K", q2_k, isa) X("Q3_K", q3_k, isa) X("Q4_K", q4_k, isa) X("Q5_K", q5_k, isa) X("Q6_K", q6_k, isa) \
+    X("IQ4_NL", iq4_nl, isa) X("IQ4_XS", iq4_xs, isa) X("MXFP4", mxfp4, isa)
+
+/* The products of one format at one level: `run` and `run8` of its row. */
+#define QN_PRODUCTS_DECLARE(name, id, isa)                                                                                                    \
+    void qn_matmul_##id##_##isa(const qn_matmul_args *a);                                                                                     \
+    void qn_matmul8_##id##_##isa(const qn_matmul_args *a);
+#define QN_PRODUCTS_SET(name, id, isa) qn_kernels_row_set(k, name, #isa, qn_matmul_##id##_##isa, qn_matmul8_##id##_##isa);
+
+/** Declares the products of a level for all formats. */
+#define QN_DECLARE_PRODUCTS(isa) QN_PANEL_FORMATS(QN_PRODUCTS_DECLARE, isa)
+/** Puts them into the table `k`. */
+#define QN_SET_PRODUCTS(isa) QN_PANEL_FORMATS(QN_PRODUCTS_SET, isa)
+
 #endif

@@ -495,6 +495,7 @@ QN_API void qn_imatrix_get_info(const qn_imatrix *imatrix, qn_imatrix_info *out)
  * @return QN_OK; QN_ERR_NOT_FOUND: none for this tensor; QN_ERR_FORMAT: there is another number of them. *values is NULL then
  */
 QN_API qn_status qn_imatrix_find(const qn_imatrix *imatrix, qn_str tensor, int64_t n, const float **values);
+
 /* ---- quantising --------------------------------------------------------------------------------------------------- */
 
 /**

@@ -101,6 +101,4 @@ int bench_time(const bench_args *a, qn_engine *e, qn_session *s, const int32_t *
 /** Evaluate a single token on a session of its own. @return as bench_time */
 int bench_first_token(const bench_args *a, float *logits);
 
-double bench_now(void);
-
 #endif

@@ -42,14 +42,14 @@ static void *read_part(void *arg)
     worker *w = arg;
     uint64_t s[LINE / sizeof(uint64_t)] = { 0 };
     wait_for_all(w->gate);
-    w->begin = bench_now();
+    w->begin = cli_now();
     for (int pass = 0; pass < w->passes; pass++)
         for (size_t i = 0; i < w->n; i += LINE) {
             const uint64_t *line = (const void *)(w->p + i);
             if (w->ahead) __builtin_prefetch(w->p + i + w->ahead);
             for (size_t k = 0; k < LINE / sizeof *line; k++) s[k] += line[k];
         }
-    w->end = bench_now();
+    w->end = cli_now();
     for (size_t k = 0; k < LINE / sizeof *s; k++) w->sum += s[k];
     return NULL;
 }

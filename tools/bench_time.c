@@ -5,15 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-double bench_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void bench_test_name(const bench_test *t, char *out, size_t cap)
 {
@@ -58,9 +50,9 @@ static qn_status run_once(qn_engine *e, qn_session *s, const bench_test *t, cons
     if (have < t->depth) status = qn_session_eval(s, ids + have, t->depth - have, NULL, err);
     if (status != QN_OK) return status;
     qn_engine_stage_reset(e);
-    const double began = bench_now();
+    const double began = cli_now();
     status = evaluate(s, t, ids + t->depth, logits, err);
-    *seconds = bench_now() - began;
+    *seconds = cli_now() - began;
     return status;
 }
 
@@ -154,7 +146,7 @@ static void summarise(bench_result *r)
 static void progress(const bench_args *a, const bench_test *t, int32_t i_run, double began)
 {
     char name[64];
-    if (!isatty(STDERR_FILENO) || bench_now() - began < 1) return;
+    if (!isatty(STDERR_FILENO) || cli_now() - began < 1) return;
     bench_test_name(t, name, sizeof name);
     if (i_run >= a->runs) fputs("\r\033[K", stderr);
     else fprintf(stderr, "\r%s: run %d of %d\033[K", name, i_run + 1, a->runs);
@@ -165,7 +157,7 @@ int bench_time(const bench_args *a, qn_engine *e, qn_session *s, const int32_t *
 {
     qn_err err = { 0 };
     qn_status status = count_costs(e, r, &err);
-    const double began = bench_now();
+    const double began = cli_now();
     r->n = 0;
     if (status == QN_OK) status = begin_profile(a, e, r, &err);
     for (int32_t i = -1; i < a->runs && status == QN_OK; i++) {

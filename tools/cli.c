@@ -6,6 +6,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+double cli_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 /* One line whatever an argument or a file name brings in: bytes that a terminal would obey become '?'. */
 static int say(int code, const char *fmt, va_list ap)

@@ -55,6 +55,9 @@ typedef struct cli_opt {
  */
 int cli_parse(int argc, char **argv, const char *usage, const char *about, cli_opt *opts);
 
+/** Seconds of a clock that only goes forward. */
+double cli_now(void);
+
 /** "quern: <sentence>" on stderr; returns CLI_FAULT, or CLI_USAGE from cli_usage. */
 int cli_fault(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -23,7 +23,7 @@ cli_opt *cli_engine_options(cli_engine *e)
         { CLI_INT, "ctx", 'c', "N", "positions of the context (default: as trained, at most 4096)", &e->ctx, 1, INT32_MAX, 0 },
         { CLI_INT, "chunk", 0, "N", "prompt tokens a step, 1 to 4096 (default 512)", &e->chunk, 1, 4096, 0 },
         { CLI_STR, "cpu", 0, "LEVEL", "highest instruction set to use; 'quern version' lists them", &e->cpu, 0, 0, 0 },
-        { CLI_INT, "act-bits", 0, "8|16", "of activations: 16 keeps float32's choices (default), 8 reads prompts faster", &e->act_bits, 8, 16, 0 },
+        { CLI_INT, "act-bits", 0, "8|16", "of activations: 16 keeps float32's choices (default), 8 reads prompts faster", &e->act_bits, 0, INT32_MAX, 0 },
         { CLI_FLAG, "exact", 0, NULL, "only numerics that are the same, bit for bit, on every level", &e->exact, 0, 0, 0 },
         { 0 },
     };
@@ -72,6 +72,7 @@ int cli_model_open(cli_engine *e)
     qn_err err = { 0 };
     const int level = cli_level_check(e->cpu);
     if (level >= 0) return level;
+    if (e->act_bits != 0 && e->act_bits != 8 && e->act_bits != 16) return cli_usage("--act-bits takes 8 or 16, not %d", e->act_bits);
     if (!cli_model_path(e->model_arg, e->path)) return CLI_FAULT;
     cli_interrupt_catch();
     const qn_model_opts o = { .size = sizeof o, .n_threads = e->threads, .progress = cli_progress, .progress_user = (void *)"loading" };

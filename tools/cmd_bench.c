@@ -74,7 +74,7 @@ static int load(bench *b, const char *model)
     if (!cli_model_path(model, e->path)) return CLI_FAULT;
     b->m = (bench_model){ .cached = bench_file_cached(e->path) };
     const bool watched = bench_peak_reset();
-    const double began = bench_now();
+    const double began = cli_now();
     e->threads = b->a.t.v[0];
     int code = cli_model_open(e);
     if (code >= 0) return code;
@@ -83,7 +83,7 @@ static int load(bench *b, const char *model)
     if (!b->logits) return cli_fault("no memory for the logits");
     code = open_engine(b, 0, 0);
     if (code < 0) code = bench_first_token(&b->a, b->logits);
-    b->m.load_seconds = bench_now() - began;
+    b->m.load_seconds = cli_now() - began;
     if (code < 0) {
         qn_engine_info info;
         qn_engine_get_info(e->engine, &info);

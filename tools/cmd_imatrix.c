@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char about[] =
@@ -20,13 +19,6 @@ typedef struct imatrix_args {
     bool head, json;
 } imatrix_args;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 typedef struct watch {
     double began;
 } watch;
@@ -36,7 +28,7 @@ static bool progress(void *user, uint64_t done, uint64_t total)
 {
     const watch *w = user;
     const bool go_on = !cli_interrupted();
-    const double seconds = now() - w->began;
+    const double seconds = cli_now() - w->began;
     if (!isatty(STDERR_FILENO)) return go_on;
     if (done >= total || !go_on) fputs("\r\033[K", stderr);
     else if (!done) fprintf(stderr, "\rcollecting: %llu tokens", (unsigned long long)total);
@@ -69,13 +61,13 @@ static int collect(const imatrix_args *a, const char *text, size_t n)
 {
     qn_err err = { 0 };
     qn_imatrix *m = NULL;
-    watch w = { now() };
+    watch w = { cli_now() };
     const qn_imatrix_opts o = {
         .size = sizeof o, .n_ctx = a->ctx, .n_chunks = a->chunks, .n_threads = a->engine.threads, .cpu = a->engine.cpu, .head = a->head,
         .text_name = a->file, .progress = progress, .progress_user = &w,
     };
     qn_status status = qn_imatrix_collect(&m, a->engine.model, (qn_str){ text, n }, &o, &err);
-    const double seconds = now() - w.began;
+    const double seconds = cli_now() - w.began;
     if (status == QN_OK) status = qn_imatrix_save(m, a->out, &err);
     const int code = status == QN_ERR_CANCELLED ? CLI_INTERRUPTED : status != QN_OK ? cli_failed(&err) : print(a, m, seconds);
     qn_imatrix_close(&m);

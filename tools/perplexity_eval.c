@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { GROUP = 128, THREADS_MAX = 64 };  /* 128 rows of 262,144 logits are 134 MB, and enough for the matrices to be read rarely */
@@ -93,13 +92,6 @@ static int chunk(work *w, int32_t i, ppl_point *points)
     return code;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* "chunk 3 of 12: perplexity 24.12 +- 2.11, KL divergence 0.0123; 812 tokens a second, 6 s left" */
 static void progress(const ppl_eval *e, int32_t done, double seconds)
 {
@@ -123,13 +115,13 @@ static int all_chunks(work *w)
 {
     ppl_eval *e = w->e;
     const size_t n_rows = (size_t)ppl_n_rows(e->head.n_ctx);
-    const double began = now();
+    const double began = cli_now();
     int code = -1;
     for (int32_t i = 0; i < e->head.n_chunks && code < 0; i++) {
-        progress(e, i, now() - began);
+        progress(e, i, cli_now() - began);
         code = chunk(w, i, e->points + (size_t)i * n_rows);
     }
-    e->seconds = now() - began;
+    e->seconds = cli_now() - began;
     progress(e, e->head.n_chunks, e->seconds);
     return code;
 }

@@ -1,22 +1,11 @@
 #include "quantize.h"
-#include "cli_term.h"
+#include "cli_prompt.h"
 
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
-
-static json_t *text_of(qn_str s)
-{
-    size_t n;
-    char *clean = cli_utf8_clean(s.ptr, s.len, &n);
-    json_t *j = clean ? json_stringn_nocheck(clean, n) : NULL;
-    free(clean);
-    return j;
-}
 
 static json_t *path_of(const char *path)
 {
-    return path ? text_of((qn_str){ path, strlen(path) }) : json_null();
+    return path ? cli_json_text(path, strlen(path)) : json_null();
 }
 
 static json_t *tensor_of(const qn_quantize_tensor *t, bool done)
@@ -27,8 +16,9 @@ static json_t *tensor_of(const qn_quantize_tensor *t, bool done)
         n_weights *= (uint64_t)t->source.dims[d];
         json_array_append_new(dims, json_integer(t->source.dims[d]));
     }
-    return json_pack("{s:o, s:o, s:s, s:s, s:s, s:I, s:f, s:b, s:o}", "name", text_of(t->source.name), "dims", dims, "from", t->source.type_name,
-                     "to", t->type_name, "wanted", t->wanted, "bytes", (json_int_t)t->n_bytes, "bits", 8 * (double)t->n_bytes / (double)n_weights,
+    return json_pack("{s:o, s:o, s:s, s:s, s:s, s:I, s:f, s:b, s:o}", "name", cli_json_text(t->source.name.ptr, t->source.name.len), "dims", dims,
+                     "from", t->source.type_name, "to", t->type_name, "wanted", t->wanted, "bytes", (json_int_t)t->n_bytes,
+                     "bits", 8 * (double)t->n_bytes / (double)n_weights,
                      "importance", t->has_importance, "error", done ? json_real(t->error) : json_null());
 }
 

@@ -1,7 +1,6 @@
 #include "quantize.h"
 
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t caught;
@@ -26,23 +25,16 @@ int quantize_signal(void)
     return caught;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 void quantize_progress_begin(quantize_progress *p)
 {
-    *p = (quantize_progress){ .began = now(), .shown = isatty(STDERR_FILENO) };
+    *p = (quantize_progress){ .began = cli_now(), .shown = isatty(STDERR_FILENO) };
 }
 
 bool quantize_progress_tell(void *progress, uint64_t done, uint64_t total)
 {
     enum { PER_SECOND = 10 };
     quantize_progress *p = progress;
-    const double t = now(), took = t - p->began;
+    const double t = cli_now(), took = t - p->began;
     if (caught) return false;
     if (!p->shown || done == 0 || took <= 0 || (t - p->told < 1.0 / PER_SECOND && done < total)) return true;
     p->told = t;
@@ -57,7 +49,7 @@ bool quantize_progress_tell(void *progress, uint64_t done, uint64_t total)
 bool quantize_gptq_tell(void *progress, uint64_t done, uint64_t total)
 {
     quantize_progress *p = progress;
-    const double took = now() - p->began;
+    const double took = cli_now() - p->began;
     if (caught) return false;
     if (!p->shown || done == 0) return true;
     const double left = took * (double)(total - done) / (double)done;

@@ -168,38 +168,10 @@ int64_t qn_argmax_avx2(const float *x, int64_t n);
 int64_t qn_peak_avx2(int64_t rounds);
 void qn_attention_avx2(const qn_attn_args *a);
 
-/* `run` of a row of the table. */
-void qn_matmul_q4_0_avx2(const qn_matmul_args *a);
-void qn_matmul_q4_1_avx2(const qn_matmul_args *a);
-void qn_matmul_q5_0_avx2(const qn_matmul_args *a);
-void qn_matmul_q5_1_avx2(const qn_matmul_args *a);
-void qn_matmul_q8_0_avx2(const qn_matmul_args *a);
-void qn_matmul_q4_k_avx2(const qn_matmul_args *a);
-void qn_matmul_q5_k_avx2(const qn_matmul_args *a);
-void qn_matmul_q6_k_avx2(const qn_matmul_args *a);
-void qn_matmul_q2_k_avx2(const qn_matmul_args *a);
-void qn_matmul_q3_k_avx2(const qn_matmul_args *a);
-void qn_matmul_iq4_nl_avx2(const qn_matmul_args *a);
-void qn_matmul_iq4_xs_avx2(const qn_matmul_args *a);
-void qn_matmul_mxfp4_avx2(const qn_matmul_args *a);
+QN_DECLARE_PRODUCTS(avx2)
 void qn_matmul_f32_avx2(const qn_matmul_args *a);
 void qn_matmul_f16_avx2(const qn_matmul_args *a);
 void qn_matmul_bf16_avx2(const qn_matmul_args *a);
 void qn_matmul_fallback_avx2(const qn_matmul_args *a);
-
-/* `run8`. */
-void qn_matmul8_q4_0_avx2(const qn_matmul_args *a);
-void qn_matmul8_q4_1_avx2(const qn_matmul_args *a);
-void qn_matmul8_q5_0_avx2(const qn_matmul_args *a);
-void qn_matmul8_q5_1_avx2(const qn_matmul_args *a);
-void qn_matmul8_q8_0_avx2(const qn_matmul_args *a);
-void qn_matmul8_q4_k_avx2(const qn_matmul_args *a);
-void qn_matmul8_q5_k_avx2(const qn_matmul_args *a);
-void qn_matmul8_q6_k_avx2(const qn_matmul_args *a);
-void qn_matmul8_q2_k_avx2(const qn_matmul_args *a);
-void qn_matmul8_q3_k_avx2(const qn_matmul_args *a);
-void qn_matmul8_iq4_nl_avx2(const qn_matmul_args *a);
-void qn_matmul8_iq4_xs_avx2(const qn_matmul_args *a);
-void qn_matmul8_mxfp4_avx2(const qn_matmul_args *a);
 
 #endif

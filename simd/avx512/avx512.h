@@ -150,37 +150,9 @@ int64_t qn_argmax_avx512(const float *x, int64_t n);
 void qn_attention_avx512(const qn_attn_args *a);
 int64_t qn_peak_avx512(int64_t rounds);
 
-/* `run` of a row of the table. */
+QN_DECLARE_PRODUCTS(avx512)
 void qn_matmul_f32_avx512(const qn_matmul_args *a);
 void qn_matmul_f16_avx512(const qn_matmul_args *a);
 void qn_matmul_bf16_avx512(const qn_matmul_args *a);
-void qn_matmul_q4_0_avx512(const qn_matmul_args *a);
-void qn_matmul_q4_1_avx512(const qn_matmul_args *a);
-void qn_matmul_q5_0_avx512(const qn_matmul_args *a);
-void qn_matmul_q5_1_avx512(const qn_matmul_args *a);
-void qn_matmul_q8_0_avx512(const qn_matmul_args *a);
-void qn_matmul_q4_k_avx512(const qn_matmul_args *a);
-void qn_matmul_q5_k_avx512(const qn_matmul_args *a);
-void qn_matmul_q6_k_avx512(const qn_matmul_args *a);
-void qn_matmul_q2_k_avx512(const qn_matmul_args *a);
-void qn_matmul_q3_k_avx512(const qn_matmul_args *a);
-void qn_matmul_iq4_nl_avx512(const qn_matmul_args *a);
-void qn_matmul_iq4_xs_avx512(const qn_matmul_args *a);
-void qn_matmul_mxfp4_avx512(const qn_matmul_args *a);
-
-/* `run8`. */
-void qn_matmul8_q4_0_avx512(const qn_matmul_args *a);
-void qn_matmul8_q4_1_avx512(const qn_matmul_args *a);
-void qn_matmul8_q5_0_avx512(const qn_matmul_args *a);
-void qn_matmul8_q5_1_avx512(const qn_matmul_args *a);
-void qn_matmul8_q8_0_avx512(const qn_matmul_args *a);
-void qn_matmul8_q4_k_avx512(const qn_matmul_args *a);
-void qn_matmul8_q5_k_avx512(const qn_matmul_args *a);
-void qn_matmul8_q6_k_avx512(const qn_matmul_args *a);
-void qn_matmul8_q2_k_avx512(const qn_matmul_args *a);
-void qn_matmul8_q3_k_avx512(const qn_matmul_args *a);
-void qn_matmul8_iq4_nl_avx512(const qn_matmul_args *a);
-void qn_matmul8_iq4_xs_avx512(const qn_matmul_args *a);
-void qn_matmul8_mxfp4_avx512(const qn_matmul_args *a);
 
 #endif

@@ -27,34 +27,6 @@ QN_INLINE void qn_matmul_a8_avx512vnni(const qn_matmul_args *a, const a8_format 
 
 int64_t qn_peak_avx512vnni(int64_t rounds);
 
-/* `run` of a row of the table. */
-void qn_matmul_q4_0_avx512vnni(const qn_matmul_args *a);
-void qn_matmul_q4_1_avx512vnni(const qn_matmul_args *a);
-void qn_matmul_q5_0_avx512vnni(const qn_matmul_args *a);
-void qn_matmul_q5_1_avx512vnni(const qn_matmul_args *a);
-void qn_matmul_q8_0_avx512vnni(const qn_matmul_args *a);
-void qn_matmul_q4_k_avx512vnni(const qn_matmul_args *a);
-void qn_matmul_q5_k_avx512vnni(const qn_matmul_args *a);
-void qn_matmul_q6_k_avx512vnni(const qn_matmul_args *a);
-void qn_matmul_q2_k_avx512vnni(const qn_matmul_args *a);
-void qn_matmul_q3_k_avx512vnni(const qn_matmul_args *a);
-void qn_matmul_iq4_nl_avx512vnni(const qn_matmul_args *a);
-void qn_matmul_iq4_xs_avx512vnni(const qn_matmul_args *a);
-void qn_matmul_mxfp4_avx512vnni(const qn_matmul_args *a);
-
-/* `run8`. */
-void qn_matmul8_q4_0_avx512vnni(const qn_matmul_args *a);
-void qn_matmul8_q4_1_avx512vnni(const qn_matmul_args *a);
-void qn_matmul8_q5_0_avx512vnni(const qn_matmul_args *a);
-void qn_matmul8_q5_1_avx512vnni(const qn_matmul_args *a);
-void qn_matmul8_q8_0_avx512vnni(const qn_matmul_args *a);
-void qn_matmul8_q4_k_avx512vnni(const qn_matmul_args *a);
-void qn_matmul8_q5_k_avx512vnni(const qn_matmul_args *a);
-void qn_matmul8_q6_k_avx512vnni(const qn_matmul_args *a);
-void qn_matmul8_q2_k_avx512vnni(const qn_matmul_args *a);
-void qn_matmul8_q3_k_avx512vnni(const qn_matmul_args *a);
-void qn_matmul8_iq4_nl_avx512vnni(const qn_matmul_args *a);
-void qn_matmul8_iq4_xs_avx512vnni(const qn_matmul_args *a);
-void qn_matmul8_mxfp4_avx512vnni(const qn_matmul_args *a);
+QN_DECLARE_PRODUCTS(avx512vnni)
 
 #endif

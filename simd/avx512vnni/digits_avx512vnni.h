@@ -1,7 +1,8 @@
 /**
  * A16 products of few tokens, where the cost is unpacking weights: activations are cut into two signed bytes, q = 256 hi + lo, so that weights are
  * unpacked to bytes (one or two instructions for 64 weights) and not to 16 bits (three for 32). The integers are the same. With Q4_K that is 44
- * vector instructions a block in place of 58, and 84 in place of 130 with Q6_K. From QN_DIGIT_TOKENS on, unpacking is shared by enough tokens.
+ * vector instructions a block in place of 58, and 84 in place of 130 with Q6_K. With more than QN_DIGIT_TOKENS,
+ * unpacking is shared by enough of them.
  */
 #ifndef QN_SIMD_DIGITS_AVX512VNNI_H
 #define QN_SIMD_DIGITS_AVX512VNNI_H

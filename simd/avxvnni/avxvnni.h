@@ -24,34 +24,6 @@ QN_INLINE void qn_matmul_a8_avxvnni(const qn_matmul_args *a, const a8_format *f)
 
 int64_t qn_peak_avxvnni(int64_t rounds);
 
-/* `run` of a row of the table. */
-void qn_matmul_q4_0_avxvnni(const qn_matmul_args *a);
-void qn_matmul_q4_1_avxvnni(const qn_matmul_args *a);
-void qn_matmul_q5_0_avxvnni(const qn_matmul_args *a);
-void qn_matmul_q5_1_avxvnni(const qn_matmul_args *a);
-void qn_matmul_q8_0_avxvnni(const qn_matmul_args *a);
-void qn_matmul_q4_k_avxvnni(const qn_matmul_args *a);
-void qn_matmul_q5_k_avxvnni(const qn_matmul_args *a);
-void qn_matmul_q6_k_avxvnni(const qn_matmul_args *a);
-void qn_matmul_q2_k_avxvnni(const qn_matmul_args *a);
-void qn_matmul_q3_k_avxvnni(const qn_matmul_args *a);
-void qn_matmul_iq4_nl_avxvnni(const qn_matmul_args *a);
-void qn_matmul_iq4_xs_avxvnni(const qn_matmul_args *a);
-void qn_matmul_mxfp4_avxvnni(const qn_matmul_args *a);
-
-/* `run8`. */
-void qn_matmul8_q4_0_avxvnni(const qn_matmul_args *a);
-void qn_matmul8_q4_1_avxvnni(const qn_matmul_args *a);
-void qn_matmul8_q5_0_avxvnni(const qn_matmul_args *a);
-void qn_matmul8_q5_1_avxvnni(const qn_matmul_args *a);
-void qn_matmul8_q8_0_avxvnni(const qn_matmul_args *a);
-void qn_matmul8_q4_k_avxvnni(const qn_matmul_args *a);
-void qn_matmul8_q5_k_avxvnni(const qn_matmul_args *a);
-void qn_matmul8_q6_k_avxvnni(const qn_matmul_args *a);
-void qn_matmul8_q2_k_avxvnni(const qn_matmul_args *a);
-void qn_matmul8_q3_k_avxvnni(const qn_matmul_args *a);
-void qn_matmul8_iq4_nl_avxvnni(const qn_matmul_args *a);
-void qn_matmul8_iq4_xs_avxvnni(const qn_matmul_args *a);
-void qn_matmul8_mxfp4_avxvnni(const qn_matmul_args *a);
+QN_DECLARE_PRODUCTS(avxvnni)
 
 #endif

@@ -99,6 +99,5 @@ void qn_quantize_get_totals(const qn_quantize *q, qn_quantize_totals *out)
 
 void qn_quantize_set_hook(qn_quantize *q, const qn_encode_hook *hook)
 {
-    q->has_hook = hook != NULL;
     q->hook = hook ? *hook : (qn_encode_hook){ 0 };
 }

@@ -10,7 +10,8 @@
 
 enum { QUANTIZATION_VERSION = 2 }; /* of the block layouts that GGUF numbers stand for */
 
-char *qn_quantize_path(const qn_quantize *q, const char *path, int32_t i)
+/* The path of new file i, for free(); NULL: no memory. */
+static char *path_of(const qn_quantize *q, const char *path, int32_t i)
 {
     static const char ext[] = ".gguf";
     const size_t n = strlen(path), cap = n + 32;
@@ -127,7 +128,7 @@ static qn_status close_all(const qn_quantize *q, char *const *paths, qn_writer *
 static qn_status run(qn_quantize *q, char **paths, qn_writer **writers, const char *path, qn_err *err)
 {
     for (int32_t i = 0; i < q->n_files; i++) {
-        paths[i] = qn_quantize_path(q, path, i);
+        paths[i] = path_of(q, path, i);
         if (!paths[i]) return qn_fail(err, QN_ERR_NOMEM, "no memory for a path");
     }
     QN_TRY(open_all(q, paths, writers, err));

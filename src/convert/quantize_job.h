@@ -35,8 +35,7 @@ struct qn_quantize {
     qn_progress_fn progress;
     void *progress_user;
     qn_kernels kernels;      /* of the highest level; every level encodes to the same bytes  */
-    qn_encode_hook hook;
-    bool has_hook;
+    qn_encode_hook hook;     /* begin NULL: none                                             */
 };
 
 /** Choose formats, and the order of the work. q->file and q->imatrix are there; the rest is filled in. */
@@ -47,8 +46,6 @@ qn_status qn_quantize_plan(qn_quantize *q, const qn_quantize_opts *opts, qn_err 
  * @param path  NULL: nothing is written; the writer tells the size the file will have
  */
 qn_status qn_quantize_announce(const qn_quantize *q, int32_t i, const char *path, qn_writer **out, qn_err *err);
-/** The path of new file i, for free(); NULL: no memory. */
-char *qn_quantize_path(const qn_quantize *q, const char *path, int32_t i);
 
 /** Take all tensors into the new files. @param writers  [n_files], reserved */
 qn_status qn_quantize_tensors(qn_quantize *q, qn_writer *const *writers, qn_err *err);

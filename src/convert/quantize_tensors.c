@@ -222,7 +222,7 @@ static qn_status ask_hook(work *k, qn_err *err)
     const qn_quantize *q = k->q;
     const int64_t n_row = k->from->info.dims[0];
     k->hooked = false;
-    if (!q->has_hook || k->job->to == k->from->fmt || n_row > PIECE) return QN_OK;
+    if (!q->hook.begin || k->job->to == k->from->fmt || n_row > PIECE) return QN_OK;
     QN_TRY(q->hook.begin(q->hook.user, k->i_tensor, &k->from->info, k->job->to, &k->hooked, err));
     if (k->hooked) k->piece = PIECE / n_row * n_row;
     return QN_OK;

@@ -151,9 +151,14 @@ uint64_t qn_vocab_hash(const char *s, size_t n)
     return h ^ h >> 29;
 }
 
+/* A text longer than every token is not even hashed: words may be as long as the input. */
+static bool may_be(const qn_vocab *v, size_t n)
+{
+    return n > 0 && n <= v->max_len && v->n_slots > 0;
+}
+
 static int32_t find(const qn_vocab *v, const char *s, size_t n, uint64_t h, bool any)
 {
-    if (n == 0 || n > v->max_len || !v->n_slots) return -1;
     const uint32_t tag = (uint32_t)(h >> 32);
     for (size_t i = (size_t)h & (v->n_slots - 1); v->slot[i].id1; i = (i + 1) & (v->n_slots - 1)) {
         if (v->slot[i].tag != tag) continue;
@@ -172,17 +177,17 @@ int32_t qn_vocab_guess(const qn_vocab *v, uint64_t hash)
 
 int32_t qn_vocab_find_hashed(const qn_vocab *v, const char *text, size_t len, uint64_t hash)
 {
-    return find(v, text, len, hash, false);
+    return may_be(v, len) ? find(v, text, len, hash, false) : -1;
 }
 
 int32_t qn_vocab_find(const qn_vocab *v, const char *text, size_t len)
 {
-    return find(v, text, len, qn_vocab_hash(text, len), false);
+    return may_be(v, len) ? find(v, text, len, qn_vocab_hash(text, len), false) : -1;
 }
 
 int32_t qn_vocab_find_any(const qn_vocab *v, const char *text, size_t len)
 {
-    return find(v, text, len, qn_vocab_hash(text, len), true);
+    return may_be(v, len) ? find(v, text, len, qn_vocab_hash(text, len), true) : -1;
 }
 
 /* Ids go in from the lowest: of tokens with one text the lowest is found, the others only decode. */

@@ -9,25 +9,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
+from gguf_file import (  # noqa: E402
+    ARRAY, BOOL, F32, F64, I8, I16, I32, I64, STRING, U8, U16, U32, U64, text, value)
 from support import QUERN, cached_model, main, quern  # noqa: E402
-
-U8, I8, U16, I16, U32, I32, F32, BOOL, STRING, ARRAY, U64, I64, F64 = range(13)
-CODES = {U8: "B", I8: "b", U16: "H", I16: "h", U32: "I", I32: "i", F32: "f", BOOL: "B", U64: "Q", I64: "q", F64: "d"}
-
-
-def text(s):
-    s = s if isinstance(s, bytes) else s.encode()
-    return struct.pack("<Q", len(s)) + s
-
-
-def value(kind, v):
-    """`v` encoded; an array is (element type, list)."""
-    if kind == STRING:
-        return text(v)
-    if kind == ARRAY:
-        elem, items = v
-        return struct.pack("<IQ", elem, len(items)) + b"".join(value(elem, i) for i in items)
-    return struct.pack("<" + CODES[kind], v)
 
 
 def gguf(keys=(), tensors=(), version=3):

@@ -48,7 +48,7 @@ static void test_matmul8(void **state)
 static void test_peak(void **state)
 {
     (void)state;
-    assert_int_equal(avxvnni.peak(3) % (3 * 16), 0);
+    assert_true(avxvnni.peak(3) >= 3 * 16);
 }
 
 int main(void)
