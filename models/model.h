@@ -26,6 +26,7 @@ typedef struct qn_layer {
     int32_t n_head, n_head_kv, head_dim, head_dim_v, n_ff;
     int32_t window;              /* positions a token sees, itself included; 0: all          */
     int32_t i_rope;              /* index into qn_net.rope                                   */
+    int64_t state_floats;        /* what it keeps of a timeline besides keys and values      */
     qn_weight wq, wk, wv, wo, gate, up, down;
     qn_vector bq, bk, bv, bo, bgate, bup, bdown;
     qn_vector attn_norm, ffn_norm, attn_post_norm, ffn_post_norm, q_norm, k_norm;

@@ -3,6 +3,7 @@
 #include "src/base/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct kv_group {
     int32_t window;          /* 0: all                                                       */
@@ -16,18 +17,21 @@ typedef struct kv_place {
     int32_t head_dim;
     size_t offset;           /* of the layer in a block                                      */
     size_t head_bytes;       /* K and V of one head                                          */
+    size_t state;            /* floats before its own in a timeline's state                  */
 } kv_place;
 
 struct qn_kv_layout {
     int32_t n_layer, n_group;
     kv_place *layer;         /* [n_layer]                                                    */
     kv_group *group;         /* [n_group], at most n_layer                                   */
-    size_t n_bytes;
+    size_t n_bytes;          /* of the blocks                                                */
+    size_t state_floats;     /* of all layers                                                */
 };
 
 struct qn_kv {
     const qn_kv_layout *layout;
     void *pages;
+    void *state;             /* float32, behind the blocks                                   */
     int32_t n_positions;     /* valid                                                        */
     int32_t n_written;       /* highest position written since the timeline was empty, + 1   */
 };
@@ -48,6 +52,8 @@ static bool lay_out(qn_kv_layout *l, const qn_kv_layer *layers, int32_t n_ctx, i
     for (int32_t i = 0; i < l->n_layer; i++) {
         const qn_kv_layer *in = &layers[i];
         kv_place *p = &l->layer[i];
+        p->state = l->state_floats;
+        if (!qn_size_add(l->state_floats, (size_t)in->state_floats, &l->state_floats)) return false;
         p->group = group_of(l, in->window, n_ctx, n_chunk);
         p->head_dim = in->head_dim;
         p->head_bytes = (size_t)(in->head_dim + in->head_dim_v) * QN_KV_POSITIONS * sizeof(uint16_t);
@@ -60,7 +66,8 @@ static bool lay_out(qn_kv_layout *l, const qn_kv_layer *layers, int32_t n_ctx, i
         gr->offset = l->n_bytes;
         if (!qn_size_mul(gr->block_bytes, (size_t)gr->n_slots, &bytes) || !qn_size_add(l->n_bytes, bytes, &l->n_bytes)) return false;
     }
-    return true;
+    size_t bytes;
+    return qn_size_mul(l->state_floats, sizeof(float), &bytes) && qn_size_add(bytes, l->n_bytes, &bytes);
 }
 
 qn_status qn_kv_layout_open(qn_kv_layout **out, const qn_kv_layer *layers, int32_t n_layer, int32_t n_ctx, int32_t n_chunk, qn_err *err)
@@ -91,7 +98,7 @@ void qn_kv_layout_close(qn_kv_layout **l)
 
 uint64_t qn_kv_layout_bytes(const qn_kv_layout *l)
 {
-    return l->n_bytes;
+    return l->n_bytes + l->state_floats * sizeof(float);
 }
 
 qn_status qn_kv_open(qn_kv **out, const qn_kv_layout *layout, qn_err *err)
@@ -100,7 +107,8 @@ qn_status qn_kv_open(qn_kv **out, const qn_kv_layout *layout, qn_err *err)
     qn_kv *kv = qn_new(1, sizeof *kv);
     if (!kv) return qn_fail(err, QN_ERR_NOMEM, "no memory for a timeline");
     kv->layout = layout;
-    const qn_status s = qn_pages_new(&kv->pages, layout->n_bytes, "the KV cache", err);
+    const qn_status s = qn_pages_new(&kv->pages, qn_kv_layout_bytes(layout), "the KV cache", err);
+    kv->state = s == QN_OK ? (uint8_t *)kv->pages + layout->n_bytes : NULL;
     if (s != QN_OK) qn_kv_close(&kv);
     *out = kv;
     return s;
@@ -109,7 +117,7 @@ qn_status qn_kv_open(qn_kv **out, const qn_kv_layout *layout, qn_err *err)
 void qn_kv_close(qn_kv **kv)
 {
     if (!*kv) return;
-    qn_pages_free(&(*kv)->pages, (*kv)->layout->n_bytes);
+    qn_pages_free(&(*kv)->pages, qn_kv_layout_bytes((*kv)->layout));
     free(*kv);
     *kv = NULL;
 }
@@ -132,6 +140,11 @@ uint16_t *qn_kv_v(const qn_kv *kv, int32_t i_layer, int32_t i_head, int32_t posi
     return head_at(kv, p, i_head, position) + (size_t)p->head_dim * QN_KV_POSITIONS;
 }
 
+float *qn_kv_state(const qn_kv *kv, int32_t i_layer)
+{
+    return (float *)kv->state + kv->layout->layer[i_layer].state;
+}
+
 void qn_kv_begin(qn_kv *kv, int32_t end)
 {
     if (end > kv->n_written) kv->n_written = end;
@@ -145,6 +158,7 @@ void qn_kv_commit(qn_kv *kv, int32_t end)
 bool qn_kv_can_rewind(const qn_kv *kv, int32_t n)
 {
     if (n > kv->n_positions) return false;
+    if (kv->layout->state_floats && n != 0 && n != kv->n_written) return false; /* moved on, by a step that was stopped too */
     for (int32_t g = 0; g < kv->layout->n_group; g++) {
         const kv_group *gr = &kv->layout->group[g];
         if (!gr->window || kv->n_written == 0) continue;
@@ -158,5 +172,7 @@ bool qn_kv_can_rewind(const qn_kv *kv, int32_t n)
 void qn_kv_rewind(qn_kv *kv, int32_t n)
 {
     kv->n_positions = n;
-    if (n == 0) kv->n_written = 0;
+    if (n != 0) return;
+    kv->n_written = 0;
+    memset(kv->state, 0, kv->layout->state_floats * sizeof(float));
 }

@@ -3,7 +3,8 @@
  *
  * Layers with the same window form a group. A block holds, for every layer of its group and every KV head, K as [head_dim][16] and
  * V as [16][head_dim_v], so that attention reads both without a transpose. Block b of a timeline holds positions [16b, 16b + 16). A
- * group with a sliding window is a ring that is just long enough: block b lies in slot b mod ring length.
+ * group with a sliding window is a ring that is just long enough: block b lies in slot b mod ring length. A layer whose memory of the
+ * past is a state of fixed size has that beside its blocks or instead of them.
  */
 #ifndef QN_KV_H
 #define QN_KV_H
@@ -15,6 +16,7 @@ enum { QN_KV_POSITIONS = 16 };
 typedef struct qn_kv_layer {
     int32_t n_head_kv, head_dim, head_dim_v;
     int32_t window;          /* positions a token sees, itself included; 0: all              */
+    int64_t state_floats;    /* of a layer with a state of fixed size; 0: none               */
 } qn_kv_layer;
 
 typedef struct qn_kv_layout qn_kv_layout;
@@ -34,11 +36,15 @@ void qn_kv_close(qn_kv **kv);
 uint16_t *qn_kv_k(const qn_kv *kv, int32_t i_layer, int32_t i_head, int32_t position);
 uint16_t *qn_kv_v(const qn_kv *kv, int32_t i_layer, int32_t i_head, int32_t position);
 
-/** A step is about to write positions up to `end` - 1; what it overwrites in rings is lost even if it is cancelled. */
+/** The state of a layer at the timeline's position: [state_floats], zeros at position 0. A step's stages move it on in place. */
+float *qn_kv_state(const qn_kv *kv, int32_t i_layer);
+
+/** A step is about to write positions up to `end` - 1; what it overwrites in rings and states is lost even if it is cancelled. */
 void qn_kv_begin(qn_kv *kv, int32_t end);
 /** The step is complete: positions up to `end` - 1 are valid. */
 void qn_kv_commit(qn_kv *kv, int32_t end);
-/** Can the timeline go back so that n positions remain and the next one be evaluated? False where a ring has overwritten its window. */
+/** Can the timeline go back so that n positions remain and the next one be evaluated? False where a ring has overwritten its window,
+ *  or a state has gone on. */
 bool qn_kv_can_rewind(const qn_kv *kv, int32_t n);
 /** Go back to n positions: 0, or a number that qn_kv_can_rewind allows. */
 void qn_kv_rewind(qn_kv *kv, int32_t n);

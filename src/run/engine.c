@@ -11,7 +11,7 @@ qn_status qn_net_kv_layout(const qn_net *net, int32_t n_ctx, int32_t n_chunk, qn
     if (!layers) return qn_fail(err, QN_ERR_NOMEM, "no memory for the layout of the KV cache");
     for (int32_t i = 0; i < net->n_layer; i++) {
         const qn_layer *l = &net->layer[i];
-        layers[i] = (qn_kv_layer){ l->n_head_kv, l->head_dim, l->head_dim_v, l->window };
+        layers[i] = (qn_kv_layer){ l->n_head_kv, l->head_dim, l->head_dim_v, l->window, l->state_floats };
     }
     const qn_status s = qn_kv_layout_open(out, layers, net->n_layer, n_ctx, n_chunk, err);
     free(layers);
