@@ -81,6 +81,17 @@ qn_matmul_row *qn_kernels_row(qn_kernels *k, const char *fmt_name)
     return fmt && fmt->id >= 0 && fmt->id < QN_MAX_FMT_ID ? &k->matmul[fmt->id] : NULL;
 }
 
+void qn_kernels_kv_set(qn_kernels *k, const char *fmt_name, void (*encode)(const float *x, int32_t dim, void *codes, uint16_t *scales),
+                       void (*load_k)(const void *block, int32_t dim, float *out), void (*load_v)(const void *block, int32_t dim, float *out))
+{
+    const qn_fmt *fmt = qn_fmt_by_name(fmt_name);
+    if (!fmt) return;
+    qn_kv_row *row = &k->kv[fmt->id];
+    if (encode) row->encode = encode;
+    if (load_k) row->load_k = load_k;
+    if (load_v) row->load_v = load_v;
+}
+
 void qn_kernels_row_set(qn_kernels *k, const char *fmt_name, const char *isa, void (*run)(const qn_matmul_args *a),
                         void (*run8)(const qn_matmul_args *a))
 {

@@ -97,6 +97,45 @@ typedef struct qn_matmul_row {
     void (*run8)(const qn_matmul_args *a);     /* the same of A8 activations; there where act is QN_ACT_A16. The same bits on every level */
 } qn_matmul_row;
 
+/* ---- keys and values ---- */
+
+/** What attention reads: values that it widens on the way, or what `load_k` and `load_v` have made of a block. */
+typedef enum qn_kv_kind { QN_KV_ABSENT = 0, QN_KV_CODED, QN_KV_F16, QN_KV_F32 } qn_kv_kind;
+
+/**
+ * How one format keeps the keys, or the values, of one head at 16 positions: K as [head_dim][16], V as [16][head_dim_v]. Formats with scales round
+ * `group` dimensions of a position together (the last group may be shorter); their block begins with the scales, f16 [n_groups][16] for K and V
+ * alike. 4-bit codes: two dimensions in a byte, the even one low: K [head_dim / 2][16], V [16][head_dim_v / 2].
+ *   F32, F16, BF16: rounded to nearest even.
+ *   Q8_0: d = f16(amax / 127),  q = clamp(round(x * (1 / d)), -127, 127),  value = d * q
+ *   Q4_0: d = f16(extreme / -8), extreme: the value furthest from 0, the negative one of two;  code = clamp(round(x * (1 / d)), -8, 7) + 8,
+ *         value = d * (code - 8)
+ * each step rounded to float32, `round` to the nearest even integer; 1 / d is 0 where d is. The products d * q are exact. A group with an Inf or NaN,
+ * or whose d does not fit into f16, has d = NaN and codes of 0.
+ */
+typedef struct qn_kv_row {
+    qn_kv_kind kind;
+    int32_t bits, group;     /* of an element: 32, 16, 8 or 4; dimensions of a scale, QN_ACT_BLOCK at least, or 0 */
+    /** One position. @param dim a multiple of 8, at most QN_KV_MAX_DIM  @param codes [dim * bits / 8] bytes  @param scales [n_groups] */
+    void (*encode)(const float *x, int32_t dim, void *codes, uint16_t *scales);
+    /** A block as float32, in the block's order. @param block 64-byte aligned  @param out the same; [dim][16] or [16][dim] */
+    void (*load_k)(const void *block, int32_t dim, float *out);
+    void (*load_v)(const void *block, int32_t dim, float *out);
+} qn_kv_row;
+enum { QN_KV_MAX_DIM = 1024 };
+
+/** Bytes of one head's K or V at 16 positions, whole cache lines. */
+static inline size_t qn_kv_block_bytes(const qn_kv_row *row, int32_t dim)
+{
+    const size_t n_groups = row->group ? (size_t)((dim + row->group - 1) / row->group) : 0;
+    const size_t codes = (size_t)dim * QN_KV_BLOCK * (size_t)row->bits / 8, scales = n_groups * QN_KV_BLOCK * sizeof(uint16_t);
+    return (codes + scales + 63) & ~(size_t)63;
+}
+
+/** Write one position into its block. @param slot position mod 16 */
+void qn_kv_store_k(const qn_kv_row *row, const float *k, int32_t dim, int32_t slot, void *block);
+void qn_kv_store_v(const qn_kv_row *row, const float *v, int32_t dim, int32_t slot, void *block);
+
 /* ---- attention ---- */
 
 /**
@@ -105,24 +144,31 @@ typedef struct qn_matmul_row {
  *   s_j = fma-chain over head_dim of q[d] * k[j][d] (d ascending, from +0), then softcap when > 0: s = cap * tanh(s / cap)
  *   m' = max(m, max_j s_j);  c = exp(m - m');  p_j = exp(s_j - m');  l = l * c;  l = l + sum(p);  o = o * c;  o[d] = fma(p_j, v[j][d], o[d])
  * (j ascending; masked positions have no part in anything, whatever their slots hold; a span without a position is not there).
- * m starts at -Inf; a NaN is never the larger one. sum(p): lane j mod 16 adds its positions of the span ascending, then halves 8, 4, 2, 1.
+ * k and v are the float32 that their formats stand for. m starts at -Inf; a NaN is never the larger one. sum(p): lane j mod 16 adds its positions of
+ * the span ascending, then halves 8, 4, 2, 1.
  * The result is (m, l, o): what sees the rest of a row's positions is joined to it by src/ops/attn_join.h. exp and tanh: simd/scalar/exp_scalar.c.
  */
 typedef struct qn_attn_args {
     const float *q;                   /* [n_q][head_dim], scaled already; row i at q + i * q_stride */
     int64_t q_stride;
     int32_t n_q;
-    int32_t head_dim, head_dim_v;     /* multiples of 8, at most 512                                */
+    int32_t head_dim, head_dim_v;     /* multiples of 8, at most QN_KV_MAX_DIM                      */
     const int32_t *first, *last;      /* [n_q] positions, first <= last                             */
-    const uint16_t *const *k_blocks;  /* block b holds positions [16b, 16b + 16): F16 [head_dim][16]; only blocks in use are valid */
-    const uint16_t *const *v_blocks;  /* F16 [16][head_dim_v]                                       */
+    const qn_kv_row *k_row, *v_row;   /* formats of the blocks, of the table that `attention` is from */
+    const void *const *k_blocks;      /* block b holds positions [16b, 16b + 16); only blocks in use are valid; 64-byte aligned */
+    const void *const *v_blocks;
     float softcap;                    /* 0: none                                                    */
     float *o;                         /* row i at o + i * o_stride; [head_dim_v]                    */
     int64_t o_stride;
     float *m, *l;                     /* [n_q]                                                      */
-    float *scratch;                   /* [QN_ATTN_SCRATCH] per thread                               */
+    float *scratch;                   /* [qn_attn_scratch] per thread                               */
 } qn_attn_args;
-enum { QN_ATTN_SCRATCH = 8 * 1024 };
+
+/** Scores of 64 rows, and a span of keys or values. */
+static inline int64_t qn_attn_scratch(int32_t head_dim, int32_t head_dim_v)
+{
+    return 64 * QN_ATTN_SPAN + (int64_t)QN_ATTN_SPAN * (head_dim > head_dim_v ? head_dim : head_dim_v);
+}
 
 /* ---- table ---- */
 
@@ -133,6 +179,8 @@ typedef struct qn_kernels {
     bool a8;                                        /* quantised weights meet A8: set by whoever made the table */
     /** By GGUF type number. Formats without kernels of their own have the fallback row: file layout kept, decoded in pieces. */
     qn_matmul_row matmul[QN_MAX_FMT_ID];
+    /** Formats of the KV cache, by GGUF type number; kind QN_KV_ABSENT: none. */
+    qn_kv_row kv[QN_MAX_FMT_ID];
 
     /** fmt->encode, the same bytes; only for a format that has it. */
     void (*encode)(const qn_fmt *fmt, const float *w, const float *importance, int64_t n_blocks, uint8_t *out);
@@ -163,9 +211,6 @@ typedef struct qn_kernels {
     /** Softmax in place: exp(x - max), times 1 / sum; sum as in rms_norm. */
     void (*softmax)(float *x, int64_t n);
     void (*exp)(const float *x, int64_t n, float *out);
-    /** Write one position of K into its block: k_block[d * 16 + slot] = f16(k[d]). */
-    void (*store_k)(const float *k, int32_t head_dim, int32_t slot, uint16_t *k_block);
-    void (*store_v)(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block);
     void (*attention)(const qn_attn_args *a);
     /** Index of the largest value, the lowest index among equals; NaN is never it (-1 when all are NaN). */
     int64_t (*argmax)(const float *x, int64_t n);
@@ -188,6 +233,9 @@ static inline void qn_kernels_matmul(const qn_kernels *k, const qn_matmul_row *r
     else row->run(a);
 }
 
+/** Give a cache format the functions of a level; NULL: those below stay. Nothing happens when the build has no such format. */
+void qn_kernels_kv_set(qn_kernels *k, const char *fmt_name, void (*encode)(const float *x, int32_t dim, void *codes, uint16_t *scales),
+                       void (*load_k)(const void *block, int32_t dim, float *out), void (*load_v)(const void *block, int32_t dim, float *out));
 /** The row of a format by its name, or NULL when the build has no such format. For init functions: format numbers live in quant/ alone. */
 qn_matmul_row *qn_kernels_row(qn_kernels *k, const char *fmt_name);
 /** Give a format's row the products of a level. Nothing happens when the build has no such format. @param run8 NULL: there is none */

@@ -50,7 +50,7 @@ QN_INLINE void scores_block(const tile *t, int32_t block, const int32_t R, const
     QN_UNROLL
     for (int32_t r = 0; r < R; r++) q[r] = a->q + (t->row + r) * a->q_stride;
     QN_UNROLL
-    for (int32_t i = 0; i < 2 * B; i++) k[i] = a->k_blocks[block + i / 2] + i % 2 * 8;
+    for (int32_t i = 0; i < 2 * B; i++) k[i] = (const uint16_t *)a->k_blocks[block + i / 2] + i % 2 * 8;
     QN_UNROLL
     for (int32_t i = 0; i < R * B * 2; i++) acc[i] = _mm256_setzero_ps();
     for (int32_t d = 0; d < head_dim; d++) {
@@ -100,7 +100,7 @@ QN_INLINE void values_tile(const tile *t, int32_t r0, int32_t from, int32_t to, 
     for (int32_t begin = from, end; begin <= to; begin = end) { /* positions of one block */
         const int32_t b = begin / QN_KV_BLOCK, first = begin % QN_KV_BLOCK;
         end = (b + 1) * QN_KV_BLOCK <= to ? (b + 1) * QN_KV_BLOCK : to + 1;
-        const uint16_t *v = a->v_blocks[b] + first * a->head_dim_v + d;
+        const uint16_t *v = (const uint16_t *)a->v_blocks[b] + first * a->head_dim_v + d;
         const float *p = t->s + r0 * QN_ATTN_SPAN + begin % QN_ATTN_SPAN;
         for (int32_t j = begin; j < end; j++, v += a->head_dim_v, p++) {
             const uint16_t *x[8];

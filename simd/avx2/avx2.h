@@ -162,11 +162,10 @@ void qn_silu_array_avx2(const float *x, int64_t n, float *out);
 void qn_gelu_array_avx2(const float *x, int64_t n, float *out);
 void qn_exp_array_avx2(const float *x, int64_t n, float *out);
 void qn_rope_avx2(float *x, const float *cos_sin, int32_t n_rot, bool neox);
-void qn_store_k_avx2(const float *k, int32_t head_dim, int32_t slot, uint16_t *k_block);
-void qn_store_v_avx2(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block);
 int64_t qn_argmax_avx2(const float *x, int64_t n);
 int64_t qn_peak_avx2(int64_t rounds);
 void qn_attention_avx2(const qn_attn_args *a);
+void qn_rows_init_kv_avx2(qn_kernels *k);
 
 QN_DECLARE_PRODUCTS(avx2)
 void qn_matmul_f32_avx2(const qn_matmul_args *a);

@@ -27,9 +27,8 @@ void qn_init_avx2(qn_kernels *k)
     k->gelu = qn_gelu_array_avx2;
     k->exp = qn_exp_array_avx2;
     k->rope = qn_rope_avx2;
-    k->store_k = qn_store_k_avx2;
-    k->store_v = qn_store_v_avx2;
     k->argmax = qn_argmax_avx2;
     k->peak = qn_peak_avx2;
+    qn_rows_init_kv_avx2(k);
     k->attention = qn_attention_avx2;
 }

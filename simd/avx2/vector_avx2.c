@@ -1,4 +1,4 @@
-/* Sums, products, rotation, cache writes, largest value. */
+/* Sums, products, rotation, largest value. */
 #include "simd/avx2/avx2.h"
 
 #include <math.h>
@@ -45,32 +45,6 @@ void qn_rope_avx2(float *x, const float *cos_sin, int32_t n_rot, bool neox)
 {
     if (neox) rope_halves(x, cos_sin, n_rot / 2);
     else rope_neighbours(x, cos_sin, n_rot);
-}
-
-/* 8 floats to halves, of which `left` count. */
-QN_INLINE void halves8(const float *x, int64_t left, uint16_t *out)
-{
-    _mm_storeu_si128((__m128i *)out, _mm256_cvtps_ph(qn_load8(x, left), _MM_FROUND_TO_NEAREST_INT));
-}
-
-void qn_store_k_avx2(const float *k, int32_t head_dim, int32_t slot, uint16_t *k_block)
-{
-    for (int32_t d = 0; d < head_dim; d += 8) {
-        uint16_t h[8];
-        halves8(k + d, head_dim - d, h);
-        for (int32_t i = 0; i < 8 && d + i < head_dim; i++) k_block[(d + i) * QN_KV_BLOCK + slot] = h[i];
-    }
-}
-
-void qn_store_v_avx2(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block)
-{
-    uint16_t *out = v_block + slot * head_dim;
-    int32_t d = 0;
-    for (; d + 8 <= head_dim; d += 8) halves8(v + d, 8, out + d);
-    if (d == head_dim) return;
-    uint16_t h[8];
-    halves8(v + d, head_dim - d, h);
-    for (int32_t i = 0; d + i < head_dim; i++) out[d + i] = h[i];
 }
 
 /* The largest value first, then where it is: two quick passes beat one that carries indices. */

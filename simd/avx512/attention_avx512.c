@@ -24,7 +24,6 @@ typedef struct stretch {
     int32_t lo[MAX_ROWS], hi[MAX_ROWS];   /* what a line sees; empty: lo > hi           */
     float *s;                             /* [MAX_ROWS][QN_ATTN_SPAN] scores, then weights */
 } stretch;
-_Static_assert(MAX_ROWS * QN_ATTN_SPAN <= QN_ATTN_SCRATCH, "scores fit the scratch memory");
 
 QN_INLINE float *row_o(const stretch *st, int32_t r)
 {
@@ -67,8 +66,8 @@ QN_INLINE void prefetch_ahead(const stretch *st, int32_t block, int32_t d, const
     QN_UNROLL
     for (int32_t i = 0; i < N; i++) {
         const int32_t next = block + N + i <= st->last_block ? block + N + i : st->last_block;
-        _mm_prefetch((const char *)(st->a->k_blocks[next] + d * QN_KV_BLOCK), _MM_HINT_T0);
-        _mm_prefetch((const char *)(st->a->v_blocks[block + i] + d * QN_KV_BLOCK), _MM_HINT_T0);
+        _mm_prefetch((const char *)st->a->k_blocks[next] + d * QN_KV_BLOCK * 2, _MM_HINT_T0);
+        _mm_prefetch((const char *)st->a->v_blocks[block + i] + d * QN_KV_BLOCK * 2, _MM_HINT_T0);
     }
 }
 
@@ -124,7 +123,7 @@ QN_INLINE void values_tile(const stretch *st, int32_t k, int32_t r0, int32_t fro
         const uint16_t *v[4];
         end = (b + 1) * QN_KV_BLOCK <= to ? (b + 1) * QN_KV_BLOCK : to + 1;
         QN_UNROLL
-        for (int32_t i = 0; i < N; i++) v[i] = a->v_blocks[b] + begin % QN_KV_BLOCK * a->head_dim_v + d + 16 * i;
+        for (int32_t i = 0; i < N; i++) v[i] = (const uint16_t *)a->v_blocks[b] + begin % QN_KV_BLOCK * a->head_dim_v + d + 16 * i;
         for (int32_t j = begin; j < end; j++) {
             outer_add(acc, &p, v, mask, R, N);
             qn_rows14_step(&p, 4);

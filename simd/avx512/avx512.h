@@ -145,7 +145,6 @@ void qn_silu_array_avx512(const float *x, int64_t n, float *out);
 void qn_gelu_array_avx512(const float *x, int64_t n, float *out);
 void qn_exp_array_avx512(const float *x, int64_t n, float *out);
 void qn_rope_avx512(float *x, const float *cos_sin, int32_t n_rot, bool neox);
-void qn_store_v_avx512(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block);
 int64_t qn_argmax_avx512(const float *x, int64_t n);
 void qn_attention_avx512(const qn_attn_args *a);
 int64_t qn_peak_avx512(int64_t rounds);

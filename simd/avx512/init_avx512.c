@@ -22,7 +22,6 @@ void qn_init_avx512(qn_kernels *k)
     k->gelu = qn_gelu_array_avx512;
     k->exp = qn_exp_array_avx512;
     k->rope = qn_rope_avx512;
-    k->store_v = qn_store_v_avx512;
     k->argmax = qn_argmax_avx512;
     k->attention = qn_attention_avx512;
     k->peak = qn_peak_avx512;

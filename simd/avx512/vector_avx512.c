@@ -1,4 +1,4 @@
-/* Sums, products, rotation, cache writes, largest value. */
+/* Sums, products, rotation, largest value. */
 #include "simd/avx512/avx512.h"
 
 #include <math.h>
@@ -43,16 +43,6 @@ void qn_rope_avx512(float *x, const float *cos_sin, int32_t n_rot, bool neox)
 {
     if (neox) rope_halves(x, cos_sin, n_rot / 2);
     else rope_neighbours(x, cos_sin, n_rot);
-}
-
-void qn_store_v_avx512(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block)
-{
-    uint16_t *out = v_block + slot * head_dim;
-    for (int32_t d = 0; d < head_dim; d += 16) {
-        const __m256i h = _mm512_cvtps_ph(qn_load16(v + d, head_dim - d), _MM_FROUND_TO_NEAREST_INT);
-        if (d + 16 <= head_dim) _mm256_storeu_si256((__m256i *)(out + d), h);
-        else _mm256_mask_storeu_epi16(out + d, qn_mask16(head_dim - d), h);
-    }
 }
 
 /* The largest value first, then where it is: two quick passes beat one that carries indices. */

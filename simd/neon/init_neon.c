@@ -21,9 +21,8 @@ void qn_init_neon(qn_kernels *k)
     k->gelu = qn_gelu_array_neon;
     k->exp = qn_exp_array_neon;
     k->rope = qn_rope_neon;
-    k->store_k = qn_store_k_neon;
-    k->store_v = qn_store_v_neon;
     k->argmax = qn_argmax_neon;
     k->peak = qn_peak_neon;
+    qn_rows_init_kv_neon(k);
     k->attention = qn_attention_neon;
 }

@@ -130,11 +130,10 @@ void qn_silu_array_neon(const float *x, int64_t n, float *out);
 void qn_gelu_array_neon(const float *x, int64_t n, float *out);
 void qn_exp_array_neon(const float *x, int64_t n, float *out);
 void qn_rope_neon(float *x, const float *cos_sin, int32_t n_rot, bool neox);
-void qn_store_k_neon(const float *k, int32_t head_dim, int32_t slot, uint16_t *k_block);
-void qn_store_v_neon(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block);
 int64_t qn_argmax_neon(const float *x, int64_t n);
 int64_t qn_peak_neon(int64_t rounds);
 void qn_attention_neon(const qn_attn_args *a);
+void qn_rows_init_kv_neon(qn_kernels *k);
 
 /* Rows of the table. */
 void qn_rows_init_float_neon(qn_kernels *k);

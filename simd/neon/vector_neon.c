@@ -1,4 +1,4 @@
-/* Sums, products, rotation, cache writes, largest value. */
+/* Sums, products, rotation, largest value. */
 #include "simd/neon/neon.h"
 
 #include <math.h>
@@ -43,30 +43,6 @@ void qn_rope_neon(float *x, const float *cos_sin, int32_t n_rot, bool neox)
 {
     if (neox) rope_halves(x, cos_sin, n_rot / 2);
     else rope_neighbours(x, cos_sin, n_rot);
-}
-
-/* 4 floats to halves; head_dim is a multiple of 4. */
-QN_INLINE uint16x4_t halves4(const float *x)
-{
-    return vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(x)));
-}
-
-void qn_store_k_neon(const float *k, int32_t head_dim, int32_t slot, uint16_t *k_block)
-{
-    uint16_t *out = k_block + slot;
-    for (int32_t d = 0; d < head_dim; d += 4) {
-        const uint16x4_t h = halves4(k + d);
-        vst1_lane_u16(out + d * QN_KV_BLOCK, h, 0);
-        vst1_lane_u16(out + (d + 1) * QN_KV_BLOCK, h, 1);
-        vst1_lane_u16(out + (d + 2) * QN_KV_BLOCK, h, 2);
-        vst1_lane_u16(out + (d + 3) * QN_KV_BLOCK, h, 3);
-    }
-}
-
-void qn_store_v_neon(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block)
-{
-    uint16_t *out = v_block + slot * head_dim;
-    for (int32_t d = 0; d < head_dim; d += 4) vst1_u16(out + d, halves4(v + d));
 }
 
 /* The largest value first, then where it is: two quick passes beat one that carries indices. */

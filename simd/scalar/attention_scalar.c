@@ -1,4 +1,4 @@
-/* Attention of query rows over one KV head, as simd/kernels.h defines it. */
+/* Attention of query rows over one KV head, as simd/kernels.h defines it: a span of keys, then of values, is widened into the scratch memory. */
 #include "simd/scalar/scalar.h"
 
 #include <math.h>
@@ -8,11 +8,11 @@ typedef struct row_state {
     float *o;    /* [head_dim_v] */
 } row_state;
 
-static float score(const qn_attn_args *a, const float *q, int32_t pos)
+/* k: the position's column of a block. */
+static float score(const qn_attn_args *a, const float *q, const float *k)
 {
-    const uint16_t *k = a->k_blocks[pos / QN_KV_BLOCK] + pos % QN_KV_BLOCK;
     float s = 0;
-    for (int32_t d = 0; d < a->head_dim; d++) s = fmaf(q[d], qn_f32_from_f16(k[d * QN_KV_BLOCK]), s);
+    for (int32_t d = 0; d < a->head_dim; d++) s = fmaf(q[d], k[d * QN_KV_BLOCK], s);
     return a->softcap > 0 ? a->softcap * qn_tanh_scalar(s / a->softcap) : s;
 }
 
@@ -28,18 +28,22 @@ static void rescale(row_state *st, float max, int32_t n)
 /* Positions [from, to] of one span. */
 static void span_add(const qn_attn_args *a, const float *q, int32_t from, int32_t to, row_state *st)
 {
-    float s[QN_ATTN_SPAN], lane[QN_KV_BLOCK] = { 0 }, max = st->m;
-    const int32_t base = from / QN_ATTN_SPAN * QN_ATTN_SPAN;
+    float s[QN_ATTN_SPAN], lane[QN_KV_BLOCK] = { 0 }, max = st->m, *x = a->scratch;
+    const int32_t base = from / QN_ATTN_SPAN * QN_ATTN_SPAN, b0 = base / QN_KV_BLOCK;
+    for (int32_t b = from / QN_KV_BLOCK; b <= to / QN_KV_BLOCK; b++)
+        a->k_row->load_k(a->k_blocks[b], a->head_dim, x + (b - b0) * QN_KV_BLOCK * a->head_dim);
     for (int32_t p = from; p <= to; p++) {
-        s[p - base] = score(a, q, p);
+        s[p - base] = score(a, q, x + (p / QN_KV_BLOCK - b0) * QN_KV_BLOCK * a->head_dim + p % QN_KV_BLOCK);
         if (s[p - base] > max) max = s[p - base];
     }
     rescale(st, max, a->head_dim_v);
+    for (int32_t b = from / QN_KV_BLOCK; b <= to / QN_KV_BLOCK; b++)
+        a->v_row->load_v(a->v_blocks[b], a->head_dim_v, x + (b - b0) * QN_KV_BLOCK * a->head_dim_v);
     for (int32_t p = from; p <= to; p++) {
         const float w = qn_exp_scalar(s[p - base] - max);
-        const uint16_t *v = a->v_blocks[p / QN_KV_BLOCK] + p % QN_KV_BLOCK * a->head_dim_v;
+        const float *v = x + (p - base) * a->head_dim_v;
         lane[p % QN_KV_BLOCK] += w;
-        for (int32_t d = 0; d < a->head_dim_v; d++) st->o[d] = fmaf(w, qn_f32_from_f16(v[d]), st->o[d]);
+        for (int32_t d = 0; d < a->head_dim_v; d++) st->o[d] = fmaf(w, v[d], st->o[d]);
     }
     st->l += qn_tree16_scalar(lane);
 }

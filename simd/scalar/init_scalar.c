@@ -26,6 +26,7 @@ void qn_init_scalar(qn_kernels *k)
     qn_rows_init_iq4_nl_scalar(k);
     qn_rows_init_iq4_xs_scalar(k);
     qn_rows_init_mxfp4_scalar(k);
+    qn_rows_init_kv_scalar(k);
     k->encode = qn_encode_scalar;
     k->quantize_a16 = qn_quantize_a16_scalar;
     k->quantize_a8 = qn_quantize_a8_scalar;
@@ -41,8 +42,6 @@ void qn_init_scalar(qn_kernels *k)
     k->rope = qn_rope_scalar;
     k->softmax = qn_softmax_scalar;
     k->exp = qn_exp_array_scalar;
-    k->store_k = qn_store_k_scalar;
-    k->store_v = qn_store_v_scalar;
     k->attention = qn_attention_scalar;
     k->argmax = qn_argmax_scalar;
     k->peak = qn_peak_scalar;

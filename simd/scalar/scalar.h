@@ -46,6 +46,7 @@ void qn_rows_init_iq4_xs_scalar(qn_kernels *k);
 void qn_rows_init_mxfp4_scalar(qn_kernels *k);
 void qn_rows_init_float_scalar(qn_kernels *k);
 void qn_rows_init_fallback_scalar(qn_kernels *k);
+void qn_rows_init_kv_scalar(qn_kernels *k);
 
 /** Put a row into the table; nothing where the build lacks the format. */
 void qn_row_set_scalar(qn_kernels *k, const char *fmt_name, const qn_matmul_row *row);
@@ -65,8 +66,6 @@ void qn_gelu_array_scalar(const float *x, int64_t n, float *out);
 void qn_exp_array_scalar(const float *x, int64_t n, float *out);
 void qn_rope_scalar(float *x, const float *cos_sin, int32_t n_rot, bool neox);
 void qn_softmax_scalar(float *x, int64_t n);
-void qn_store_k_scalar(const float *k, int32_t head_dim, int32_t slot, uint16_t *k_block);
-void qn_store_v_scalar(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block);
 void qn_attention_scalar(const qn_attn_args *a);
 int64_t qn_argmax_scalar(const float *x, int64_t n);
 int64_t qn_peak_scalar(int64_t rounds);

@@ -24,16 +24,6 @@ void qn_rope_scalar(float *x, const float *cos_sin, int32_t n_rot, bool neox)
     }
 }
 
-void qn_store_k_scalar(const float *k, int32_t head_dim, int32_t slot, uint16_t *k_block)
-{
-    for (int32_t d = 0; d < head_dim; d++) k_block[d * QN_KV_BLOCK + slot] = qn_f16_from_f32(k[d]);
-}
-
-void qn_store_v_scalar(const float *v, int32_t head_dim, int32_t slot, uint16_t *v_block)
-{
-    for (int32_t d = 0; d < head_dim; d++) v_block[slot * head_dim + d] = qn_f16_from_f32(v[d]);
-}
-
 int64_t qn_argmax_scalar(const float *x, int64_t n)
 {
     int64_t best = -1;

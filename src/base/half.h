@@ -46,6 +46,12 @@ static inline float qn_f32_from_bf16(uint16_t b)
     return qn_f32_from_bits((uint32_t)b << 16);
 }
 
+static inline uint16_t qn_bf16_from_f32(float x)
+{
+    const uint32_t u = qn_f32_bits(x);
+    return (uint16_t)(x != x ? u >> 16 | 0x40 : (u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
 static inline uint16_t qn_load_u16(const void *p)
 {
     uint16_t v;

@@ -14,8 +14,8 @@ typedef struct kv_group {
 
 typedef struct kv_place {
     int32_t group;
-    int32_t head_dim;
     size_t offset;           /* of the layer in a block                                      */
+    size_t k_bytes;          /* K of one head, behind which V is                             */
     size_t head_bytes;       /* K and V of one head                                          */
     size_t state;            /* floats before its own in a timeline's state                  */
 } kv_place;
@@ -55,8 +55,8 @@ static bool lay_out(qn_kv_layout *l, const qn_kv_layer *layers, int32_t n_ctx, i
         p->state = l->state_floats;
         if (!qn_size_add(l->state_floats, (size_t)in->state_floats, &l->state_floats)) return false;
         p->group = group_of(l, in->window, n_ctx, n_chunk);
-        p->head_dim = in->head_dim;
-        p->head_bytes = (size_t)(in->head_dim + in->head_dim_v) * QN_KV_POSITIONS * sizeof(uint16_t);
+        p->k_bytes = in->k_bytes;
+        p->head_bytes = in->k_bytes + in->v_bytes;
         p->offset = l->group[p->group].block_bytes;
         l->group[p->group].block_bytes += p->head_bytes * (size_t)in->n_head_kv;
     }
@@ -122,22 +122,22 @@ void qn_kv_close(qn_kv **kv)
     *kv = NULL;
 }
 
-static uint16_t *head_at(const qn_kv *kv, const kv_place *p, int32_t i_head, int32_t position)
+static uint8_t *head_at(const qn_kv *kv, const kv_place *p, int32_t i_head, int32_t position)
 {
     const kv_group *g = &kv->layout->group[p->group];
     const size_t slot = (size_t)((position / QN_KV_POSITIONS) % g->n_slots);
-    return (uint16_t *)((uint8_t *)kv->pages + g->offset + slot * g->block_bytes + p->offset + (size_t)i_head * p->head_bytes);
+    return (uint8_t *)kv->pages + g->offset + slot * g->block_bytes + p->offset + (size_t)i_head * p->head_bytes;
 }
 
-uint16_t *qn_kv_k(const qn_kv *kv, int32_t i_layer, int32_t i_head, int32_t position)
+void *qn_kv_k(const qn_kv *kv, int32_t i_layer, int32_t i_head, int32_t position)
 {
     return head_at(kv, &kv->layout->layer[i_layer], i_head, position);
 }
 
-uint16_t *qn_kv_v(const qn_kv *kv, int32_t i_layer, int32_t i_head, int32_t position)
+void *qn_kv_v(const qn_kv *kv, int32_t i_layer, int32_t i_head, int32_t position)
 {
     const kv_place *p = &kv->layout->layer[i_layer];
-    return head_at(kv, p, i_head, position) + (size_t)p->head_dim * QN_KV_POSITIONS;
+    return head_at(kv, p, i_head, position) + p->k_bytes;
 }
 
 float *qn_kv_state(const qn_kv *kv, int32_t i_layer)

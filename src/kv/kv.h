@@ -1,10 +1,10 @@
 /**
- * The KV cache: blocks of 16 positions of one group of layers, F16.
+ * The KV cache: blocks of 16 positions of one group of layers.
  *
- * Layers with the same window form a group. A block holds, for every layer of its group and every KV head, K as [head_dim][16] and
- * V as [16][head_dim_v], so that attention reads both without a transpose. Block b of a timeline holds positions [16b, 16b + 16). A
- * group with a sliding window is a ring that is just long enough: block b lies in slot b mod ring length. A layer whose memory of the
- * past is a state of fixed size has that beside its blocks or instead of them.
+ * Layers with the same window form a group. A block holds, for every layer of its group and every KV head, the keys and then the values,
+ * each as its format lays it out (simd/kernels.h). Block b of a timeline holds positions [16b, 16b + 16). A group with a sliding window is
+ * a ring that is just long enough: block b lies in slot b mod ring length. A layer whose memory of the past is a state of fixed size has that
+ * beside its blocks or instead of them.
  */
 #ifndef QN_KV_H
 #define QN_KV_H
@@ -14,7 +14,8 @@
 enum { QN_KV_POSITIONS = 16 };
 
 typedef struct qn_kv_layer {
-    int32_t n_head_kv, head_dim, head_dim_v;
+    int32_t n_head_kv;
+    size_t k_bytes, v_bytes; /* of a head's K and V at 16 positions: multiples of 64         */
     int32_t window;          /* positions a token sees, itself included; 0: all              */
     int64_t state_floats;    /* of a layer with a state of fixed size; 0: none               */
 } qn_kv_layer;
@@ -32,9 +33,9 @@ uint64_t qn_kv_layout_bytes(const qn_kv_layout *l);
 qn_status qn_kv_open(qn_kv **out, const qn_kv_layout *layout, qn_err *err);
 void qn_kv_close(qn_kv **kv);
 
-/** K and V of one head in the block that holds `position`: [head_dim][16] and [16][head_dim_v]. */
-uint16_t *qn_kv_k(const qn_kv *kv, int32_t i_layer, int32_t i_head, int32_t position);
-uint16_t *qn_kv_v(const qn_kv *kv, int32_t i_layer, int32_t i_head, int32_t position);
+/** K and V of one head in the block that holds `position`. */
+void *qn_kv_k(const qn_kv *kv, int32_t i_layer, int32_t i_head, int32_t position);
+void *qn_kv_v(const qn_kv *kv, int32_t i_layer, int32_t i_head, int32_t position);
 
 /** The state of a layer at the timeline's position: [state_floats], zeros at position 0. A step's stages move it on in place. */
 float *qn_kv_state(const qn_kv *kv, int32_t i_layer);

@@ -44,7 +44,7 @@ static void place_rows(placer *p, qn_rows *r, size_t n_rows, const qn_plan *plan
 static int64_t scratch_floats(const qn_plan *plan)
 {
     const int64_t tile = 3 * (int64_t)QN_ATTN_ROWS * plan->max_head_dim; /* queries, sums and a part's sums of an attention tile */
-    const int64_t attention = tile + QN_ATTN_SCRATCH;
+    const int64_t attention = tile + qn_attn_scratch(plan->max_head_dim, plan->max_head_dim);
     const int64_t most = attention > QN_MATMUL_SCRATCH ? attention : QN_MATMUL_SCRATCH;
     return round16(most > plan->row_width ? most : plan->row_width);
 }

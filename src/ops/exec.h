@@ -43,6 +43,7 @@ typedef struct qn_observer {
 struct qn_exec {
     const qn_plan *plan;
     const qn_kernels *k;
+    const qn_kv_row *kv_k, *kv_v;   /* formats of the cache                                  */
     const qn_batch *batch;
     int32_t n_chunk, n_ctx;
 
@@ -64,7 +65,7 @@ struct qn_exec {
     int32_t n_parts;
     qn_extremes *extremes;          /* [QN_OWN_ROWS][n_groups] of the last step's logits, when at most so many were asked for */
     int32_t n_groups;
-    const uint16_t **blocks;        /* [n_threads][2][n_blocks]: K and V of a head           */
+    const void **blocks;            /* [n_threads][2][n_blocks]: K and V of a head           */
     int32_t n_blocks;
 };
 

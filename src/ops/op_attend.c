@@ -64,7 +64,7 @@ static int32_t attend_part(const tile *w, const float *q, int32_t part, const su
     const qn_exec *x = w->x;
     const qn_heads *h = &w->stage->u.heads;
     const qn_kv *kv = x->batch->kv[qn_exec_token(x, w->stage, w->i)];
-    const uint16_t **k = x->blocks + (int64_t)w->i_thread * 2 * x->n_blocks, **v = k + x->n_blocks;
+    const void **k = x->blocks + (int64_t)w->i_thread * 2 * x->n_blocks, **v = k + x->n_blocks;
     int32_t first[QN_ATTN_ROWS], last[QN_ATTN_ROWS];
     const int32_t n = rows_of_part(w, part, begin, first, last);
     if (n == 0) return 0;
@@ -80,6 +80,8 @@ static int32_t attend_part(const tile *w, const float *q, int32_t part, const su
         .head_dim_v = h->head_dim_v,
         .first = first,
         .last = last,
+        .k_row = x->kv_k,
+        .v_row = x->kv_v,
         .k_blocks = k,
         .v_blocks = v,
         .softcap = h->softcap,
@@ -227,13 +229,14 @@ void qn_cost_attend(const qn_exec *x, const qn_stage *s, qn_cost *c)
 {
     const qn_heads *h = &s->u.heads;
     const double dims = h->head_dim + h->head_dim_v;
+    const size_t block_bytes = qn_kv_block_bytes(x->kv_k, h->head_dim) + qn_kv_block_bytes(x->kv_v, h->head_dim_v);
     const int32_t n_all = qn_exec_n_rows(x, s);
     for (int32_t i = 0, n; i < n_all; i += n) {
         n = run_length(x, s, i, n_all);
         for (int32_t j = i, seen = -1; j < i + n; j++) {
             const int32_t p = x->batch->position[qn_exec_token(x, s, j)], first = first_seen(h, p), n_seen = p - first + 1;
             c->mul_adds += dims * h->n_head * n_seen;
-            c->bytes += dims * (double)sizeof(uint16_t) * h->n_head_kv * (p - (seen >= first ? seen : first - 1));
+            c->bytes += (double)block_bytes / QN_KV_POSITIONS * h->n_head_kv * (p - (seen >= first ? seen : first - 1));
             seen = p;
         }
     }

@@ -30,8 +30,8 @@ void qn_op_store(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t 
         const int32_t head = task - h->n_head, position = x->batch->position[t], slot = position % QN_KV_POSITIONS;
         float *k = qn_exec_row(x, QN_REG_K, t) + (int64_t)head * h->head_dim;
         turn(x, h, &h->k_norm, t, k);
-        x->k->store_k(k, h->head_dim, slot, qn_kv_k(x->batch->kv[t], h->i_kv, head, position));
-        x->k->store_v(qn_exec_row(x, QN_REG_V, t) + (int64_t)head * h->head_dim_v, h->head_dim_v, slot,
+        qn_kv_store_k(x->kv_k, k, h->head_dim, slot, qn_kv_k(x->batch->kv[t], h->i_kv, head, position));
+        qn_kv_store_v(x->kv_v, qn_exec_row(x, QN_REG_V, t) + (int64_t)head * h->head_dim_v, h->head_dim_v, slot,
                       qn_kv_v(x->batch->kv[t], h->i_kv, head, position));
     }
 }

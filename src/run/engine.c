@@ -5,13 +5,14 @@
 
 #include <stdlib.h>
 
-qn_status qn_net_kv_layout(const qn_net *net, int32_t n_ctx, int32_t n_chunk, qn_kv_layout **out, qn_err *err)
+qn_status qn_net_kv_layout(const qn_net *net, const qn_kv_row *k, const qn_kv_row *v, int32_t n_ctx, int32_t n_chunk, qn_kv_layout **out, qn_err *err)
 {
     qn_kv_layer *layers = qn_new((size_t)net->n_layer, sizeof *layers);
     if (!layers) return qn_fail(err, QN_ERR_NOMEM, "no memory for the layout of the KV cache");
     for (int32_t i = 0; i < net->n_layer; i++) {
         const qn_layer *l = &net->layer[i];
-        layers[i] = (qn_kv_layer){ l->n_head_kv, l->head_dim, l->head_dim_v, l->window, l->state_floats };
+        layers[i] = (qn_kv_layer){ .n_head_kv = l->n_head_kv, .k_bytes = qn_kv_block_bytes(k, l->head_dim), .v_bytes = qn_kv_block_bytes(v, l->head_dim_v),
+                                   .window = l->window, .state_floats = l->state_floats };
     }
     const qn_status s = qn_kv_layout_open(out, layers, net->n_layer, n_ctx, n_chunk, err);
     free(layers);
@@ -39,8 +40,10 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
     QN_TRY(qn_resolve_sizes(net->n_ctx_train, &e->n_ctx, &e->n_chunk, err));
     QN_TRY(qn_kernels_init(&e->kernels, o ? o->cpu : NULL, o && o->exact, err));
     e->kernels.a8 = o && o->act_bits == 8;
+    QN_TRY(qn_kv_row_find(&e->kernels, NULL, &e->exec.kv_k, err));
+    QN_TRY(qn_kv_row_find(&e->kernels, NULL, &e->exec.kv_v, err));
     QN_TRY(qn_net_plan(net, &e->plan, err));
-    QN_TRY(qn_net_kv_layout(net, e->n_ctx, e->n_chunk, &e->kv_layout, err));
+    QN_TRY(qn_net_kv_layout(net, e->exec.kv_k, e->exec.kv_v, e->n_ctx, e->n_chunk, &e->kv_layout, err));
     QN_TRY(qn_pool_open(&e->pool, n_threads, err));
     n_threads = qn_pool_n_threads(e->pool);
     e->memory_bytes = qn_exec_bytes(&e->plan, e->n_chunk, e->n_ctx, n_threads);

@@ -35,7 +35,9 @@ qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const q
  *  by returning false. */
 qn_status qn_session_observe(qn_session *s, const int32_t *tokens, int32_t n, const qn_observer *observer, qn_err *err);
 
-/** The KV layout of a network. */
-qn_status qn_net_kv_layout(const qn_net *net, int32_t n_ctx, int32_t n_chunk, qn_kv_layout **out, qn_err *err);
+/** The KV layout of a network. @param k, v  formats of keys and values */
+qn_status qn_net_kv_layout(const qn_net *net, const qn_kv_row *k, const qn_kv_row *v, int32_t n_ctx, int32_t n_chunk, qn_kv_layout **out, qn_err *err);
+/** The cache format of a name, in any case; NULL: F16. @return QN_ERR_ARG with those there are */
+qn_status qn_kv_row_find(const qn_kernels *k, const char *name, const qn_kv_row **out, qn_err *err);
 
 #endif

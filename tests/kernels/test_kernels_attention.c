@@ -4,7 +4,7 @@
 
 typedef struct problem {
     int32_t n_pos, dim, dim_v, n_q;
-    const uint16_t **k, **v;    /* blocks; NULL where no row looks */
+    const void **k, **v;        /* blocks; NULL where no row looks */
     guarded *blocks;
     int32_t n_blocks;
     float *q, *m, *l;
@@ -13,7 +13,7 @@ typedef struct problem {
     guarded scratch;
 } problem;
 
-static uint16_t *block_new(problem *p, int32_t b, int32_t dim, bool is_k, uint64_t *rng)
+static void *block_new(problem *p, int32_t b, int32_t dim, bool is_k, uint64_t *rng)
 {
     guarded g = guard_new((size_t)dim * 32);
     uint16_t *h = g.ptr;
@@ -42,7 +42,7 @@ static problem problem_open(int32_t n_q, int32_t n_pos, int32_t dim, int32_t dim
     p.k = calloc((size_t)n_blocks, sizeof *p.k);
     p.v = calloc((size_t)n_blocks, sizeof *p.v);
     p.blocks = calloc((size_t)n_blocks * 2, sizeof *p.blocks);
-    p.scratch = guard_new(QN_ATTN_SCRATCH * 4);
+    p.scratch = guard_new((size_t)qn_attn_scratch(dim, dim_v) * 4);
     fill_floats(p.q, n_q * dim, FILL_PLAIN, rng);
     for (int32_t i = 0; i < n_q * dim; i++) p.q[i] *= 0.3f;
     for (int32_t r = 0; r < n_q; r++) {
@@ -80,7 +80,8 @@ static void problem_run(const problem *p, const qn_kernels *k, int32_t row, int3
 {
     k->attention(&(qn_attn_args){
         .q = p->q + row * p->dim, .q_stride = p->dim, .n_q = end - row, .head_dim = p->dim, .head_dim_v = p->dim_v, .first = p->first + row,
-        .last = p->last + row, .k_blocks = p->k, .v_blocks = p->v, .softcap = p->softcap, .o = out + row * p->dim_v, .o_stride = p->dim_v,
+        .last = p->last + row, .k_row = &k->kv[1], .v_row = &k->kv[1],
+        .k_blocks = p->k, .v_blocks = p->v, .softcap = p->softcap, .o = out + row * p->dim_v, .o_stride = p->dim_v,
         .m = p->m + row, .l = p->l + row, .scratch = p->scratch.ptr });
     for (int32_t r = row; r < end; r++) qn_attn_finish(p->l[r], out + r * p->dim_v, p->dim_v, out + r * p->dim_v);
 }
@@ -88,7 +89,7 @@ static void problem_run(const problem *p, const qn_kernels *k, int32_t row, int3
 static double score(const problem *p, int32_t r, int32_t pos)
 {
     double s = 0;
-    for (int32_t d = 0; d < p->dim; d++) s += (double)p->q[r * p->dim + d] * (double)qn_f32_from_f16(p->k[pos / 16][d * 16 + pos % 16]);
+    for (int32_t d = 0; d < p->dim; d++) s += (double)p->q[r * p->dim + d] * (double)qn_f32_from_f16(((const uint16_t *)p->k[pos / 16])[d * 16 + pos % 16]);
     return p->softcap > 0 ? (double)p->softcap * tanh(s / (double)p->softcap) : s;
 }
 
@@ -103,7 +104,7 @@ static void compare_double(const problem *p, const float *out)
         for (int32_t pos = p->first[r]; pos <= p->last[r]; pos++) {
             const double w = exp(score(p, r, pos));
             l += w;
-            for (int32_t d = 0; d < p->dim_v; d++) o[d] += w * (double)qn_f32_from_f16(p->v[pos / 16][pos % 16 * p->dim_v + d]);
+            for (int32_t d = 0; d < p->dim_v; d++) o[d] += w * (double)qn_f32_from_f16(((const uint16_t *)p->v[pos / 16])[pos % 16 * p->dim_v + d]);
         }
         for (int32_t d = 0; d < p->dim_v; d++)
             if (!(fabs((double)out[r * p->dim_v + d] - o[d] / l) <= bound))
@@ -195,6 +196,7 @@ static void check_join(const qn_kernels *ref, const qn_kernels *k)
         p.first[0] = from;
         p.last[0] = from + QN_ATTN_PART < N_POS ? from + QN_ATTN_PART - 1 : N_POS - 1;
         k->attention(&(qn_attn_args){ .q = p.q, .q_stride = DIM, .n_q = 1, .head_dim = DIM, .head_dim_v = DIM, .first = p.first, .last = p.last,
+                                      .k_row = &k->kv[1], .v_row = &k->kv[1],
                                       .k_blocks = p.k, .v_blocks = p.v, .o = part, .o_stride = DIM, .m = p.m, .l = p.l, .scratch = p.scratch.ptr });
         qn_attn_join(k, &m, &l, o, p.m[0], p.l[0], part, DIM);
     }

@@ -144,37 +144,6 @@ static void test_levels_equal(void **state)
     each_level(check_level);
 }
 
-static void check_store(const qn_kernels *ref, const qn_kernels *k)
-{
-    uint64_t rng = 11;
-    for (int32_t how = 0; how < FILL_COUNT; how++) {
-        for (int32_t dim = 8; dim <= 136; dim += 16) {
-            const size_t bytes = (size_t)dim * 32;
-            guarded x = guard_new((size_t)dim * 4), want = guard_new(bytes), got = guard_new(bytes);
-            fill_floats(x.ptr, dim, (fill)how, &rng);
-            for (int32_t slot = 0; slot < 16; slot += 5) {
-                ref->store_k(x.ptr, dim, slot, want.ptr);
-                k->store_k(x.ptr, dim, slot, got.ptr);
-                assert_memory_equal(want.ptr, got.ptr, bytes);
-                assert_int_equal(((uint16_t *)got.ptr)[(dim - 1) * 16 + slot], qn_f16_from_f32(((float *)x.ptr)[dim - 1]));
-                ref->store_v(x.ptr, dim, slot, want.ptr);
-                k->store_v(x.ptr, dim, slot, got.ptr);
-                assert_memory_equal(want.ptr, got.ptr, bytes);
-                assert_int_equal(((uint16_t *)got.ptr)[slot * dim], qn_f16_from_f32(((float *)x.ptr)[0]));
-            }
-            guard_free(&x);
-            guard_free(&want);
-            guard_free(&got);
-        }
-    }
-}
-
-static void test_store(void **state)
-{
-    (void)state;
-    each_level(check_store);
-}
-
 /* Error in units of the last place of the true value. */
 static double ulps(float got, double want)
 {
@@ -333,7 +302,7 @@ static void time_level(const qn_kernels *ref, const qn_kernels *k)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_levels_equal), cmocka_unit_test(test_store),  cmocka_unit_test(test_exp_accuracy),
+        cmocka_unit_test(test_levels_equal),  cmocka_unit_test(test_exp_accuracy),
         cmocka_unit_test(test_norm_accuracy), cmocka_unit_test(test_tanh_accuracy), cmocka_unit_test(test_argmax),
     };
     if (argc > 1 && !strcmp(argv[1], "--time")) {
