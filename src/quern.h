@@ -9,8 +9,8 @@
  *  - `xxx_close` accepts a pointer to NULL, and sets the pointer to NULL.
  *  - Text is UTF-8 with a length in bytes; it may hold NUL. Strings handed out end in a NUL that the length leaves out.
  *  - "Borrowed" memory stays the caller's; memory handed out belongs to the named object, until the named event.
- *  - A qn_file, qn_model, qn_template is immutable: any number of threads may use it. A qn_engine, qn_session, qn_sampler serves
- *    one thread at a time, except where a function says otherwise.
+ *  - A qn_file, qn_model, qn_template is immutable: any number of threads may use it. A qn_engine serves sessions and requests of any number
+ *    of threads. A qn_session, qn_sampler serves one thread at a time, except where a function says otherwise.
  *  - Option structs begin with `size`: set it to sizeof, or use the QN_..._INIT macro; zero means the default in every field.
  */
 #ifndef QUERN_H
@@ -282,12 +282,14 @@ typedef struct qn_engine_opts {
     bool profile;             /* time every stage: see qn_engine_stage_at                    */
     int32_t act_bits;         /* of activations that meet quantised weights: 16 (0: the same) follows float32 to its margins; 8 is what most
                                  programs compute with: faster prompts, and a divergence of some thousandths of a nat */
+    int32_t n_sessions;       /* timelines of n_ctx positions that the KV cache has room for, 1 .. 4096; 0: 1. More may be open: they share it */
+    uint64_t kv_memory;       /* bytes of the KV cache, in place of what n_sessions take; 0: as they take */
 } qn_engine_opts;
-#define QN_ENGINE_OPTS_INIT { sizeof(qn_engine_opts), 0, 0, 0, NULL, false, false, 0 }
+#define QN_ENGINE_OPTS_INIT { sizeof(qn_engine_opts), 0, 0, 0, NULL, false, false, 0, 0, 0 }
 
 typedef struct qn_engine_info {
     const char *cpu;          /* level in use. Static                                        */
-    int32_t n_threads, n_ctx, n_chunk;
+    int32_t n_threads, n_ctx, n_chunk, n_sessions;
     uint64_t kv_bytes, scratch_bytes;
 } qn_engine_info;
 
@@ -346,10 +348,14 @@ QN_API qn_status qn_session_eval_all(qn_session *s, const int32_t *tokens, int32
 /** Tokens evaluated so far. */
 QN_API int32_t qn_session_position(const qn_session *s);
 /**
- * Go back to the longest prefix of `tokens` that is evaluated already, forgetting the rest, and say how long it is. What a sliding
- * window has overwritten cannot be gone back to: the prefix is shorter then.
+ * Go to the longest prefix of `tokens` that is evaluated already, in this session or any other of the engine, forgetting the rest, and say how
+ * long it is. Of other sessions, whole blocks of 16 tokens count, open or closed, as long as their memory was not needed. What a sliding
+ * window has let go of cannot be gone back to: the prefix is shorter then.
  */
 QN_API int32_t qn_session_rewind(qn_session *s, const int32_t *tokens, int32_t n);
+/** Become a copy of another session of the same engine. What both have is held once, until one of them goes its own way.
+ *  @return QN_ERR_ARG for sessions of different engines */
+QN_API qn_status qn_session_fork(qn_session *s, const qn_session *from, qn_err *err);
 /** Stop an evaluation or generation that runs in another thread, within one chunk. May be called from a signal handler. */
 QN_API void qn_session_cancel(qn_session *s);
 
@@ -432,6 +438,9 @@ typedef struct qn_generate_opts {
     qn_text_fn on_text;       /* may be NULL                                                 */
     void *user;
     void (*on_token)(void *user, int32_t id); /* may be NULL; each token as it is chosen, an end token too */
+    bool slide;               /* a full context goes on: its first tokens stay, the older half of the others goes, the rest is evaluated again */
+    int32_t n_keep;           /* first tokens that stay, rounded up to 16, at most half of the context */
+    void (*on_drop)(void *user, const int32_t *tokens, int32_t n); /* may be NULL; the tokens that go, borrowed for the call */
 } qn_generate_opts;
 
 typedef struct qn_generate_result {
@@ -441,6 +450,8 @@ typedef struct qn_generate_result {
     int32_t n_generated;      /* the end token included                                      */
     double prompt_seconds, generate_seconds, first_token_seconds;
     int32_t stop_index;       /* which stop string, or -1                                    */
+    int32_t n_drafted;        /* tokens that were proposed                                   */
+    int32_t n_accepted;       /* of these, what was chosen                                   */
 } qn_generate_result;
 
 /**

@@ -24,8 +24,8 @@ static void run(qn_walk *w, int64_t i_chunk, size_t begin, size_t end)
         own += (size_t)w->text.n_ctx * (size_t)x->stride[r];
     }
     x->batch = &batch;
-    qn_kv_rewind(w->kv, 0);
-    qn_kv_begin(w->kv, batch.n);
+    (void)qn_kv_rewind(w->kv, 0);
+    (void)qn_kv_reserve(w->kv, batch.n); /* the engine is this timeline's alone */
     (void)qn_exec_run_part(x, w->engine->pool, begin, end);
     x->batch = NULL;
 }
@@ -35,7 +35,7 @@ static qn_status open_parts(qn_walk *w, const qn_model *model, const qn_engine_o
     const qn_engine_opts o = { .size = sizeof o, .n_threads = opts->n_threads, .cpu = opts->cpu, .n_ctx = w->text.n_ctx, .n_chunk = w->text.n_ctx };
     const size_t n = (size_t)w->text.n_ctx;
     QN_TRY(qn_engine_open(&w->engine, model, &o, err));
-    QN_TRY(qn_kv_open(&w->kv, w->engine->kv_layout, err));
+    QN_TRY(qn_kv_open(&w->kv, w->engine->kv_pool, err));
     for (int r = 0; r < QN_REG_COUNT; r++) w->chunk_floats += n * (size_t)w->engine->exec.stride[r];
     w->position = qn_new(n, sizeof *w->position);
     w->owner = qn_new(n, sizeof *w->owner);

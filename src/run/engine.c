@@ -19,15 +19,50 @@ qn_status qn_net_kv_layout(const qn_net *net, const qn_kv_row *k, const qn_kv_ro
     return s;
 }
 
+static double kv_bytes(const qn_engine *e)
+{
+    return e->n_timelines * (double)qn_kv_layout_bytes(e->kv_layout);
+}
+
 static qn_status check_memory(const qn_engine *e, qn_err *err)
 {
-    const uint64_t kv = qn_kv_layout_bytes(e->kv_layout), need = kv + e->memory_bytes, have = qn_memory_available();
-    if (need <= have) return QN_OK;
-    const double per_position = (double)kv / e->n_ctx;
-    const double fits = have > e->memory_bytes ? (double)(have - e->memory_bytes) / per_position * 0.9 : 0;
+    const uint64_t scratch = e->memory_bytes + e->logits_bytes, have = qn_memory_available();
+    const double kv = kv_bytes(e), need = kv + (double)scratch;
+    if (need <= (double)have) return QN_OK;
+    const double per_position = kv / e->n_timelines / e->n_ctx;
+    const double fits = have > scratch ? (double)(have - scratch) / per_position * 0.9 : 0;
+    if (e->n_timelines != 1)
+        return qn_fail(err, QN_ERR_NOMEM, "a KV cache for %.0f positions takes %.2f GB of memory, and %.2f GB are available; %.0f positions fit",
+                       e->n_timelines * e->n_ctx, need / 1e9, (double)have / 1e9, fits);
     return qn_fail(err, QN_ERR_NOMEM,
                    "a context of %d positions takes %.2f GB of memory, and %.2f GB are available; %.0f positions fit", e->n_ctx,
-                   (double)need / 1e9, (double)have / 1e9, fits);
+                   need / 1e9, (double)have / 1e9, fits);
+}
+
+/* How many timelines of n_ctx positions the pool has blocks for. */
+static qn_status size_kv(qn_engine *e, const qn_engine_opts *o, qn_err *err)
+{
+    const uint64_t one = qn_kv_layout_bytes(e->kv_layout), memory = o ? o->kv_memory : 0;
+    e->n_timelines = e->n_sessions;
+    if (!memory) return QN_OK;
+    e->n_timelines = (double)memory / (double)one;
+    if (e->n_timelines >= 1) return QN_OK;
+    return qn_fail(err, QN_ERR_ARG, "%.3f GB for the KV cache do not hold one context of %d positions, which takes %.3f GB; %.0f positions fit",
+                   (double)memory / 1e9, e->n_ctx, (double)one / 1e9, e->n_timelines * e->n_ctx);
+}
+
+static qn_status open_step(qn_engine *e, qn_err *err)
+{
+    const size_t n = (size_t)e->n_chunk;
+    void *logits = NULL;
+    e->token = qn_new(n, sizeof *e->token);
+    e->position = qn_new(n, sizeof *e->position);
+    e->output = qn_new(n, sizeof *e->output);
+    e->owner = qn_new(n, sizeof *e->owner);
+    if (!e->token || !e->position || !e->output || !e->owner) return qn_fail(err, QN_ERR_NOMEM, "no memory for the tokens of a step");
+    QN_TRY(qn_pages_new(&logits, e->logits_bytes, "the logits of a step", err));
+    e->logits = logits;
+    return QN_OK;
 }
 
 static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_threads, qn_err *err)
@@ -37,6 +72,9 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
         return qn_fail(err, QN_ERR_ARG, "%d bits for activations; it must be 8 or 16", o->act_bits);
     e->n_ctx = o ? o->n_ctx : 0;
     e->n_chunk = o ? o->n_chunk : 0;
+    e->n_sessions = o && o->n_sessions ? o->n_sessions : 1;
+    if (e->n_sessions < 1 || e->n_sessions > QN_SESSIONS_MAX)
+        return qn_fail(err, QN_ERR_ARG, "%d sessions; it must be 1 to %d", e->n_sessions, QN_SESSIONS_MAX);
     QN_TRY(qn_resolve_sizes(net->n_ctx_train, &e->n_ctx, &e->n_chunk, err));
     QN_TRY(qn_kernels_init(&e->kernels, o ? o->cpu : NULL, o && o->exact, err));
     e->kernels.a8 = o && o->act_bits == 8;
@@ -44,10 +82,15 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
     QN_TRY(qn_kv_row_find(&e->kernels, NULL, &e->exec.kv_v, err));
     QN_TRY(qn_net_plan(net, &e->plan, err));
     QN_TRY(qn_net_kv_layout(net, e->exec.kv_k, e->exec.kv_v, e->n_ctx, e->n_chunk, &e->kv_layout, err));
+    QN_TRY(size_kv(e, o, err));
     QN_TRY(qn_pool_open(&e->pool, n_threads, err));
     n_threads = qn_pool_n_threads(e->pool);
     e->memory_bytes = qn_exec_bytes(&e->plan, e->n_chunk, e->n_ctx, n_threads);
+    e->n_logits = qn_engine_n_logits(e->n_sessions);
+    e->logits_bytes = (size_t)e->n_logits * (size_t)net->n_vocab * sizeof(float);
     QN_TRY(check_memory(e, err));
+    QN_TRY(qn_kv_pool_open(&e->kv_pool, e->kv_layout, e->n_timelines, err));
+    QN_TRY(open_step(e, err));
     QN_TRY(qn_pages_new(&e->memory, e->memory_bytes, "the buffers of a step", err));
     qn_exec_place(&e->exec, &e->plan, e->n_chunk, e->n_ctx, n_threads, e->memory);
     e->exec.k = &e->kernels;
@@ -72,6 +115,10 @@ qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const q
     qn_engine *e = qn_new(1, sizeof *e);
     if (!e) return qn_fail(err, QN_ERR_NOMEM, "no memory for the engine");
     e->model = model;
+    if (pthread_mutex_init(&e->lock, NULL) != 0) {
+        free(e);
+        return qn_fail(err, QN_ERR_NOMEM, "the system has no lock left for an engine");
+    }
     const qn_status s = open_parts(e, opts, n_threads, err);
     if (s != QN_OK) qn_engine_close(&e);
     *out = e;
@@ -84,7 +131,15 @@ void qn_engine_close(qn_engine **engine)
     if (!e) return;
     qn_pool_close(&e->pool);
     free(e->exec.time);
+    void *logits = e->logits;
+    qn_pages_free(&logits, e->logits_bytes);
     qn_pages_free(&e->memory, e->memory_bytes);
+    free(e->token);
+    free(e->position);
+    free(e->output);
+    free(e->owner);
+    qn_kv_pool_close(&e->kv_pool);
+    pthread_mutex_destroy(&e->lock);
     qn_kv_layout_close(&e->kv_layout);
     qn_plan_free(&e->plan);
     free(e);
@@ -98,8 +153,9 @@ void qn_engine_get_info(const qn_engine *e, qn_engine_info *out)
         .n_threads = qn_pool_n_threads(e->pool),
         .n_ctx = e->n_ctx,
         .n_chunk = e->n_chunk,
-        .kv_bytes = qn_kv_layout_bytes(e->kv_layout),
-        .scratch_bytes = e->memory_bytes,
+        .n_sessions = e->n_sessions,
+        .kv_bytes = (uint64_t)kv_bytes(e),
+        .scratch_bytes = e->memory_bytes + e->logits_bytes,
     };
 }
 

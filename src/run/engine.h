@@ -1,32 +1,66 @@
-/* What an open engine and a session hold. */
+/* What an open engine and a session hold, and the step that serves them all. */
 #ifndef QN_RUN_ENGINE_H
 #define QN_RUN_ENGINE_H
 
 #include "src/ops/exec.h"
 #include "src/run/open_model.h"
 
+#include <pthread.h>
+
+typedef struct qn_scheduler qn_scheduler;
+
+enum { QN_DRAFT_MAX = 16, QN_SESSIONS_MAX = 4096 };
+
 struct qn_engine {
     const qn_model *model;
     qn_kernels kernels;
     qn_plan plan;
     qn_kv_layout *kv_layout;
+    qn_kv_pool *kv_pool;
+    double n_timelines;      /* of n_ctx positions that the pool has blocks for              */
     qn_pool *pool;
     qn_exec exec;
     void *memory;            /* the buffers of exec                                          */
     size_t memory_bytes;
-    int32_t n_ctx, n_chunk;
+    int32_t n_ctx, n_chunk, n_sessions;
+    float *logits;           /* [n_logits][n_vocab] of a step that chooses tokens            */
+    int32_t n_logits;
+    size_t logits_bytes;
+    /* the batch of a step, [n_chunk] each */
+    int32_t *token, *position, *output;
+    qn_kv **owner;
+    pthread_mutex_t lock;    /* of the KV pool, the buffers and the thread pool: held for a step */
+    qn_scheduler *scheduler; /* NULL before the first request                                */
 };
 
 struct qn_session {
     qn_engine *engine;
     qn_kv *kv;
-    int32_t *token;          /* [n_ctx] evaluated so far                                     */
-    int32_t n;
     atomic_bool cancel;
-    /* the batch of a step, [n_chunk] each */
-    int32_t *position, *output;
-    qn_kv **owner;
 };
+
+/** Rows of logits that a step may ask for: one a session, and some more for drafts. */
+static inline int32_t qn_engine_n_logits(int32_t n_sessions)
+{
+    return n_sessions + QN_DRAFT_MAX;
+}
+
+/** What a step evaluates of one timeline: `n` tokens that follow its position, and logits of the last n_outputs of them. */
+typedef struct qn_step_part {
+    qn_kv *kv;
+    const int32_t *token;
+    int32_t n, n_outputs;
+} qn_step_part;
+
+/**
+ * One step: the parts of different timelines side by side, n_chunk tokens at most. The engine's lock is held and positions are reserved.
+ * @param logits  [all outputs][n_vocab]; NULL where an observer keeps them from being made
+ * @return false: `cancel` was set; no timeline has moved
+ */
+bool qn_engine_step(qn_engine *e, const qn_step_part *part, int32_t n_parts, float *logits, const atomic_bool *cancel);
+
+/** A sentence about a pool without free blocks. @return QN_ERR_CTX_FULL */
+qn_status qn_engine_pool_full(const qn_engine *e, qn_err *err);
 
 /** qn_engine_open with exactly n_threads threads (0: the default), more than there are CPUs too: for tests. */
 qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, int32_t n_threads, qn_err *err);

@@ -1,7 +1,6 @@
 #include "src/sample/random.h"
 
-#include <sys/random.h>
-#include <time.h>
+#include "src/base/entropy.h"
 
 static uint64_t splitmix(uint64_t *x)
 {
@@ -41,12 +40,5 @@ double qn_random_unit(qn_random *r)
 
 uint64_t qn_random_system_seed(void)
 {
-    uint64_t seed;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
-        struct timespec now; /* an early boot without entropy: a seed need only differ from run to run */
-        clock_gettime(CLOCK_REALTIME, &now);
-        seed = (uint64_t)now.tv_sec * 1000000007u + (uint64_t)now.tv_nsec;
-        seed = splitmix(&seed);
-    }
-    return seed >> 11;
+    return qn_entropy() >> 11;
 }

@@ -319,6 +319,7 @@ static int setup(void **state)
     (void)state;
     qn_err err = { 0 };
     qn_engine_opts o = QN_ENGINE_OPTS_INIT;
+    o.n_sessions = 2;
     o.n_threads = 2;
     o.n_ctx = CTX;
     snprintf(path, sizeof path, "/tmp/quern-generate-%d.gguf", (int)getpid());

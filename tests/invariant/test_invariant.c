@@ -41,6 +41,7 @@ static qn_engine *open_engine_ctx(const qn_model *m, int32_t n_threads, int32_t 
     qn_engine *e = NULL;
     qn_err err = { 0 };
     qn_engine_opts o = QN_ENGINE_OPTS_INIT;
+    o.n_sessions = 2;
     o.n_chunk = n_chunk;
     o.n_ctx = n_ctx;
     o.cpu = cpu;

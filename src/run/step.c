@@ -1,0 +1,41 @@
+#include "src/run/engine.h"
+
+#include <string.h>
+
+/* Tokens of a part go into the batch from `at` on. @return outputs so far */
+static int32_t add_part(qn_engine *e, const qn_step_part *p, int32_t at, int32_t n_outputs)
+{
+    const int32_t position = qn_kv_position(p->kv);
+    memcpy(e->token + at, p->token, (size_t)p->n * sizeof *e->token);
+    for (int32_t i = 0; i < p->n; i++) {
+        e->position[at + i] = position + i;
+        e->owner[at + i] = p->kv;
+        if (i >= p->n - p->n_outputs) e->output[n_outputs++] = at + i;
+    }
+    return n_outputs;
+}
+
+bool qn_engine_step(qn_engine *e, const qn_step_part *part, int32_t n_parts, float *logits, const atomic_bool *cancel)
+{
+    qn_batch batch = { .token = e->token, .position = e->position, .kv = e->owner, .output = e->output, .logits = logits, .cancel = cancel };
+    for (int32_t i = 0; i < n_parts; i++) {
+        batch.n_outputs = add_part(e, &part[i], batch.n, batch.n_outputs);
+        batch.n += part[i].n;
+    }
+    e->exec.batch = &batch;
+    const bool done = qn_exec_run(&e->exec, e->pool);
+    e->exec.batch = NULL;
+    for (int32_t i = 0; i < n_parts; i++) {
+        if (done) qn_kv_commit(part[i].kv, part[i].token, part[i].n);
+        else qn_kv_abandon(part[i].kv);
+    }
+    return done;
+}
+
+qn_status qn_engine_pool_full(const qn_engine *e, qn_err *err)
+{
+    qn_kv_pool_info info;
+    qn_kv_pool_get_info(e->kv_pool, &info);
+    return qn_fail(err, QN_ERR_CTX_FULL, "the KV cache has no free block: its %d blocks hold %.0f positions, and all are in use by the open sessions",
+                   info.n_blocks, e->n_timelines * e->n_ctx);
+}
