@@ -36,7 +36,7 @@ static void test_table_is_full(void **state)
         assert_int_equal(row->act == QN_ACT_A16, row->run8 != NULL);
     }
     assert_true(k.quantize_a16 && k.quantize_a8 && k.rms_norm && k.layer_norm && k.add && k.scale && k.swiglu && k.geglu && k.silu && k.gelu && k.rope);
-    assert_true(k.softmax && k.softcap && k.exp && k.store_k && k.store_v && k.attention && k.argmax && k.peak);
+    assert_true(k.softmax && k.softcap && k.exp && k.attention && k.argmax && k.peak);
 }
 
 static void test_levels(void **state)
