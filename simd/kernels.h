@@ -170,6 +170,62 @@ static inline int64_t qn_attn_scratch(int32_t head_dim, int32_t head_dim_v)
     return 64 * QN_ATTN_SPAN + (int64_t)QN_ATTN_SPAN * (head_dim > head_dim_v ? head_dim : head_dim_v);
 }
 
+/* ---- layers with a state ---- */
+
+/**
+ * A causal convolution of each channel c alone: out[c] = silu?(bias[c] + sum over i of w[i][c] * x[i][c]).
+ * One chain of fma, i ascending (rows[n_taps - 1] is the token itself), from the bias or +0.
+ */
+typedef struct qn_conv_args {
+    const float *const *rows;    /* [n_taps] rows of inputs, oldest first; channel c of row i at rows[i][c] */
+    int32_t n_taps;              /* 1 ..                                                     */
+    const float *w;              /* [n_taps][w_stride]                                       */
+    int64_t w_stride;
+    const float *bias;           /* [n] or NULL                                              */
+    int64_t n;                   /* channels                                                 */
+    bool silu;
+    float *out;                  /* [n]; none of the rows                                    */
+} qn_conv_args;
+
+enum { QN_STATE_LANES = 16 };
+
+/**
+ * A head whose memory is a matrix S [d_k][d_v], over n_tokens tokens. Linear attention with decay (Dao and Gu 2024, "Mamba-2"), and the gated delta
+ * rule (Yang et al. 2024), which first takes out what the key already brings:
+ *   u[j] = rate * (v[j] - decay * sum_i k[i] S[i][j]);  without `delta`: u[j] = rate * v[j]
+ *   S[i][j] = fma(k[i], u[j], S[i][j] * decay);  out[j] = sum_i q[i] S[i][j]
+ * Sums: element i belongs to chain i mod 4 of fma, ascending from +0; chains join as (0 + 2) + (1 + 3).
+ */
+typedef struct qn_scan_args {
+    float *state;                /* [ceil(d_v / 16)][d_k][16]; lanes past d_v mean nothing */
+    int32_t d_k, d_v;            /* 1 ..                                                     */
+    int32_t n_tokens;
+    const float *q, *k, *v;      /* [n_tokens][d_k], [n_tokens][d_k], [n_tokens][d_v], at the strides below */
+    int64_t qk_stride, v_stride; /* floats between tokens                                    */
+    const float *decay, *rate;   /* [n_tokens]                                               */
+    bool delta;
+    float *out;                  /* [n_tokens][d_v]                                          */
+    int64_t out_stride;
+} qn_scan_args;
+
+/**
+ * Channels whose memory is d_state floats each, over n_tokens tokens (Gu and Dao 2023, "Mamba"):
+ *   h[s][c] = fma(h[s][c], exp(dt[c] * a[s][c]), b[s] * (x[c] * dt[c]));  out[c] = chain of fma of h[s][c] * c[s], s ascending from +0
+ */
+typedef struct qn_selective_args {
+    float *state;                /* [ceil(n / 16)][d_state][16]                              */
+    int64_t n;                   /* channels                                                 */
+    int32_t d_state, n_tokens;
+    const float *a;              /* [d_state][a_stride]                                      */
+    int64_t a_stride;
+    const float *x, *dt;         /* [n_tokens][n], at the strides below                      */
+    int64_t x_stride, dt_stride;
+    const float *b, *c;          /* [n_tokens][d_state]                                      */
+    int64_t bc_stride;
+    float *out;                  /* [n_tokens][n]                                            */
+    int64_t out_stride;
+} qn_selective_args;
+
 /* ---- table ---- */
 
 enum { QN_MAX_FMT_ID = 64 };
@@ -205,6 +261,9 @@ typedef struct qn_kernels {
     void (*geglu)(const float *gate, const float *up, int64_t n, float *out);         /* GELU, tanh form         */
     void (*silu)(const float *x, int64_t n, float *out);
     void (*gelu)(const float *x, int64_t n, float *out);
+    void (*sigmoid)(const float *x, int64_t n, float *out);                           /* 1 / (1 + exp(-x))       */
+    /** log(1 + exp(x)) = max(x, 0) + log1p(u), u = exp(-|x|), log1p(u) = 2 artanh(u / (u + 2)). out may be x. */
+    void (*softplus)(const float *x, int64_t n, float *out);
     /** Rotate pairs of one head in place. cos_sin [n_rot / 2][2]. `neox`: pairs (i, i + n_rot/2), else (2i, 2i + 1).
      *  a' = fma(a, c, -(b * s)), b' = fma(a, s, b * c) */
     void (*rope)(float *x, const float *cos_sin, int32_t n_rot, bool neox);
@@ -212,6 +271,9 @@ typedef struct qn_kernels {
     void (*softmax)(float *x, int64_t n);
     void (*exp)(const float *x, int64_t n, float *out);
     void (*attention)(const qn_attn_args *a);
+    void (*conv)(const qn_conv_args *a);
+    void (*scan)(const qn_scan_args *a);
+    void (*selective)(const qn_selective_args *a);
     /** Index of the largest value, the lowest index among equals; NaN is never it (-1 when all are NaN). */
     int64_t (*argmax)(const float *x, int64_t n);
     /** `rounds` times the multiply-add of the level's quantised products, on registers: what they can reach at most.

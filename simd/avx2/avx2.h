@@ -166,6 +166,11 @@ int64_t qn_argmax_avx2(const float *x, int64_t n);
 int64_t qn_peak_avx2(int64_t rounds);
 void qn_attention_avx2(const qn_attn_args *a);
 void qn_rows_init_kv_avx2(qn_kernels *k);
+void qn_sigmoid_array_avx2(const float *x, int64_t n, float *out);
+void qn_softplus_array_avx2(const float *x, int64_t n, float *out);
+void qn_conv_avx2(const qn_conv_args *a);
+void qn_scan_avx2(const qn_scan_args *a);
+void qn_selective_avx2(const qn_selective_args *a);
 
 QN_DECLARE_PRODUCTS(avx2)
 void qn_matmul_f32_avx2(const qn_matmul_args *a);

@@ -31,4 +31,9 @@ void qn_init_avx2(qn_kernels *k)
     k->peak = qn_peak_avx2;
     qn_rows_init_kv_avx2(k);
     k->attention = qn_attention_avx2;
+    k->sigmoid = qn_sigmoid_array_avx2;
+    k->softplus = qn_softplus_array_avx2;
+    k->conv = qn_conv_avx2;
+    k->scan = qn_scan_avx2;
+    k->selective = qn_selective_avx2;
 }

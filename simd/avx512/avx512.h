@@ -147,6 +147,11 @@ void qn_exp_array_avx512(const float *x, int64_t n, float *out);
 void qn_rope_avx512(float *x, const float *cos_sin, int32_t n_rot, bool neox);
 int64_t qn_argmax_avx512(const float *x, int64_t n);
 void qn_attention_avx512(const qn_attn_args *a);
+void qn_sigmoid_array_avx512(const float *x, int64_t n, float *out);
+void qn_softplus_array_avx512(const float *x, int64_t n, float *out);
+void qn_conv_avx512(const qn_conv_args *a);
+void qn_scan_avx512(const qn_scan_args *a);
+void qn_selective_avx512(const qn_selective_args *a);
 int64_t qn_peak_avx512(int64_t rounds);
 
 QN_DECLARE_PRODUCTS(avx512)

@@ -24,5 +24,10 @@ void qn_init_avx512(qn_kernels *k)
     k->rope = qn_rope_avx512;
     k->argmax = qn_argmax_avx512;
     k->attention = qn_attention_avx512;
+    k->sigmoid = qn_sigmoid_array_avx512;
+    k->softplus = qn_softplus_array_avx512;
+    k->conv = qn_conv_avx512;
+    k->scan = qn_scan_avx512;
+    k->selective = qn_selective_avx512;
     k->peak = qn_peak_avx512;
 }

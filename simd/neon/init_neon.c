@@ -25,4 +25,9 @@ void qn_init_neon(qn_kernels *k)
     k->peak = qn_peak_neon;
     qn_rows_init_kv_neon(k);
     k->attention = qn_attention_neon;
+    k->sigmoid = qn_sigmoid_array_neon;
+    k->softplus = qn_softplus_array_neon;
+    k->conv = qn_conv_neon;
+    k->scan = qn_scan_neon;
+    k->selective = qn_selective_neon;
 }

@@ -134,6 +134,11 @@ int64_t qn_argmax_neon(const float *x, int64_t n);
 int64_t qn_peak_neon(int64_t rounds);
 void qn_attention_neon(const qn_attn_args *a);
 void qn_rows_init_kv_neon(qn_kernels *k);
+void qn_sigmoid_array_neon(const float *x, int64_t n, float *out);
+void qn_softplus_array_neon(const float *x, int64_t n, float *out);
+void qn_conv_neon(const qn_conv_args *a);
+void qn_scan_neon(const qn_scan_args *a);
+void qn_selective_neon(const qn_selective_args *a);
 
 /* Rows of the table. */
 void qn_rows_init_float_neon(qn_kernels *k);

@@ -39,10 +39,15 @@ void qn_init_scalar(qn_kernels *k)
     k->geglu = qn_geglu_scalar;
     k->silu = qn_silu_array_scalar;
     k->gelu = qn_gelu_array_scalar;
+    k->sigmoid = qn_sigmoid_array_scalar;
+    k->softplus = qn_softplus_array_scalar;
     k->rope = qn_rope_scalar;
     k->softmax = qn_softmax_scalar;
     k->exp = qn_exp_array_scalar;
     k->attention = qn_attention_scalar;
+    k->conv = qn_conv_scalar;
+    k->scan = qn_scan_scalar;
+    k->selective = qn_selective_scalar;
     k->argmax = qn_argmax_scalar;
     k->peak = qn_peak_scalar;
 }

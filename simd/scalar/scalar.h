@@ -26,6 +26,7 @@ void qn_unpack_a16_scalar(const uint8_t *panel, int32_t r, int64_t n_cols, float
 
 float qn_exp_scalar(float x);
 float qn_tanh_scalar(float x);
+float qn_silu_scalar(float x);
 /** Sum of 16 lanes: halves 8, 4, 2, 1. */
 float qn_tree16_scalar(const float *lane);
 
@@ -63,10 +64,15 @@ void qn_swiglu_scalar(const float *gate, const float *up, int64_t n, float *out)
 void qn_geglu_scalar(const float *gate, const float *up, int64_t n, float *out);
 void qn_silu_array_scalar(const float *x, int64_t n, float *out);
 void qn_gelu_array_scalar(const float *x, int64_t n, float *out);
+void qn_sigmoid_array_scalar(const float *x, int64_t n, float *out);
+void qn_softplus_array_scalar(const float *x, int64_t n, float *out);
 void qn_exp_array_scalar(const float *x, int64_t n, float *out);
 void qn_rope_scalar(float *x, const float *cos_sin, int32_t n_rot, bool neox);
 void qn_softmax_scalar(float *x, int64_t n);
 void qn_attention_scalar(const qn_attn_args *a);
+void qn_conv_scalar(const qn_conv_args *a);
+void qn_scan_scalar(const qn_scan_args *a);
+void qn_selective_scalar(const qn_selective_args *a);
 int64_t qn_argmax_scalar(const float *x, int64_t n);
 int64_t qn_peak_scalar(int64_t rounds);
 
