@@ -282,7 +282,8 @@ typedef struct qn_engine_opts {
     bool profile;             /* time every stage: see qn_engine_stage_at                    */
     int32_t act_bits;         /* of activations that meet quantised weights: 16 (0: the same) follows float32 to its margins; 8 is what most
                                  programs compute with: faster prompts, and a divergence of some thousandths of a nat */
-    int32_t n_sessions;       /* timelines of n_ctx positions that the KV cache has room for, 1 .. 4096; 0: 1. More may be open: they share it */
+    int32_t n_sessions;       /* requests that run side by side, 1 .. 4096; 0: 1. The KV cache has room for as many timelines of n_ctx positions;
+                                 more sessions may be open: they share it */
     uint64_t kv_memory;       /* bytes of the KV cache, in place of what n_sessions take; 0: as they take */
 } qn_engine_opts;
 #define QN_ENGINE_OPTS_INIT { sizeof(qn_engine_opts), 0, 0, 0, NULL, false, false, 0, 0, 0 }
@@ -452,6 +453,8 @@ typedef struct qn_generate_result {
     int32_t stop_index;       /* which stop string, or -1                                    */
     int32_t n_drafted;        /* tokens that were proposed                                   */
     int32_t n_accepted;       /* of these, what was chosen                                   */
+    double queue_seconds;     /* of a request, until it first ran. The other times count from the beginning, this one included */
+    int32_t n_preempted;      /* how often a request gave its blocks away and was evaluated anew */
 } qn_generate_result;
 
 /**
@@ -462,6 +465,72 @@ typedef struct qn_generate_result {
  */
 QN_API qn_status qn_session_generate(qn_session *s, const int32_t *prompt, int32_t n_prompt, qn_sampler *sampler,
                                      const qn_generate_opts *opts, qn_generate_result *result, qn_err *err);
+
+/* ---- requests: many answers at once ------------------------------------------------------------------------------- */
+
+/*
+ * Requests of any thread go into one queue. A thread of the engine takes steps for all of them: each mixes the next tokens of answers with
+ * pieces of prompts, n_chunk tokens together. A request joins at the next step after it has been submitted, when blocks of the KV cache are free
+ * for its prompt. Where blocks run out, the request that came last among those of the lowest priority gives its own away and is evaluated anew
+ * later. No text depends on what runs beside it.
+ */
+
+typedef struct qn_request qn_request;
+
+typedef struct qn_request_opts {
+    size_t size;
+    const int32_t *prompt;    /* [n_prompt] copied                                           */
+    int32_t n_prompt;
+    const qn_sample_opts *sampling; /* copied; NULL: the defaults. Choice i draws from seed + i */
+    int32_t max_tokens;       /* as in qn_generate_opts, like the next four                  */
+    const char *const *stop;
+    int32_t n_stop;
+    bool ignore_end;
+    bool special;
+    int32_t n_choices;        /* answers to the prompt, which is evaluated once: 1 .. 128; 0: 1 */
+    int32_t priority;         /* the highest go first; among equals who came first           */
+    /* On the engine's thread, which waits for them; may be NULL. They may submit and cancel requests, and close this one in on_end. */
+    bool (*on_text)(void *user, int32_t i_choice, const char *text, size_t len); /* false: this choice ends (QN_FINISH_CANCELLED) */
+    void (*on_token)(void *user, int32_t i_choice, int32_t id);
+    void (*on_end)(void *user, int32_t i_choice, const qn_generate_result *result, const qn_err *err); /* err: NULL unless it failed */
+    void *user;
+} qn_request_opts;
+
+/**
+ * Queue a request. From any thread.
+ * @param out  a handle for the functions below, to be closed before the engine
+ * @return QN_ERR_ARG, QN_ERR_CTX_FULL: an option or the prompt cannot be; nothing was queued
+ */
+QN_API qn_status qn_engine_submit(qn_engine *engine, const qn_request_opts *opts, qn_request **out, qn_err *err);
+
+/** What is new in a choice of a request without on_text. */
+typedef struct qn_event {
+    int32_t i_choice;
+    const char *text;         /* [len] and a NUL; the request's, until the next call of qn_request_next */
+    size_t len;
+    bool ended;               /* this was the choice's last                                  */
+    qn_generate_result result; /* of an ended one                                            */
+    qn_err err;               /* of one with QN_FINISH_ERROR                                 */
+} qn_event;
+/** Wait for news for at most `seconds` (0: do not wait; below 0: without end). One thread at a time. @return false: there are none */
+QN_API bool qn_request_next(qn_request *r, double seconds, qn_event *out);
+/** Wait until all choices have ended. @return false: not within `seconds` (as above) */
+QN_API bool qn_request_wait(qn_request *r, double seconds);
+/** All choices end before the next step, with QN_FINISH_CANCELLED. From any thread. */
+QN_API void qn_request_cancel(qn_request *r);
+/** Cancels what still runs, and waits for its end. */
+QN_API void qn_request_close(qn_request **r);
+
+/** The engine's totals since it was opened. */
+typedef struct qn_engine_stats {
+    int32_t n_waiting, n_running; /* choices of requests now                                 */
+    uint64_t n_requests, n_ended; /* choices                                                 */
+    uint64_t n_steps;         /* of requests                                                 */
+    uint64_t n_prompt, n_cached, n_generated, n_drafted, n_accepted; /* tokens of ended choices */
+    uint64_t n_preempted;
+    int32_t n_blocks, n_blocks_free, n_blocks_idle; /* of the KV cache: of the layers that have least left. Idle: nobody's, kept for prompts to come */
+} qn_engine_stats;
+QN_API void qn_engine_get_stats(qn_engine *engine, qn_engine_stats *out);
 
 /* ---- importance data ---------------------------------------------------------------------------------------------- */
 

@@ -224,7 +224,7 @@ bool qn_kv_reserve(qn_kv *kv, int32_t end)
 int32_t qn_kv_missing(const qn_kv *kv, int32_t end)
 {
     const qn_kv_layout *l = kv->pool->layout;
-    int32_t most = 0;
+    int32_t most = -INT32_MAX / 2;
     for (int32_t g = 0; g < l->n_group; g++) {
         const kv_group *gr = &l->group[g];
         const kv_blocks *b = &kv->pool->group[g];
@@ -404,21 +404,22 @@ static void adopt(qn_kv *kv, const int32_t *tokens, int32_t n)
 {
     const qn_kv_layout *l = kv->pool->layout;
     set_state(kv, l->state_floats ? state_at(kv, kv->want, n) : NULL);
-    for (int32_t g = 0; g < l->n_group; g++) {
-        const kv_group *gr = &l->group[g];
-        if (gr->is_state) continue;
-        const int32_t first = qn_kv_first_seen(gr, n) / QN_KV_POSITIONS;
-        for (int32_t b = first; b * QN_KV_POSITIONS < n; b++) {
-            const int32_t i = qn_blocks_find(&kv->pool->group[g], kv->want[b]);
-            qn_blocks_hold(&kv->pool->group[g], i);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int32_t g = 0; g < l->n_group; g++) {
+            const kv_group *gr = &l->group[g];
+            if (gr->is_state) continue;
+            for (int32_t b = qn_kv_first_seen(gr, n) / QN_KV_POSITIONS; b * QN_KV_POSITIONS < n; b++) {
+                const int32_t i = qn_blocks_find(&kv->pool->group[g], kv->want[b]);
+                if (pass == 0) qn_blocks_hold(&kv->pool->group[g], i);
+                else put_block(kv, g, b, i);
+            }
         }
-        for (int32_t b = first; b * QN_KV_POSITIONS < n; b++) put_block(kv, g, b, qn_blocks_find(&kv->pool->group[g], kv->want[b]));
+        if (pass == 0) drop_from(kv, 0);
     }
     memcpy(kv->token, tokens, (size_t)n * sizeof *tokens);
     memcpy(kv->key, kv->want, (size_t)(n / QN_KV_POSITIONS) * sizeof *kv->key);
     kv->n = n;
     kv->n_held = -1;
-    drop_from(kv, n / QN_KV_POSITIONS);
 }
 
 int32_t qn_kv_match(qn_kv *kv, const int32_t *tokens, int32_t n)

@@ -74,8 +74,8 @@ bool qn_kv_reserve(qn_kv *kv, int32_t end);
 void qn_kv_commit(qn_kv *kv, const int32_t *tokens, int32_t n);
 /** A step was stopped on its way. Keys are as before; a state is lost, so that the timeline falls back to where one is kept. */
 void qn_kv_abandon(qn_kv *kv);
-/** Free blocks that a timeline would need to get from its position to `end`, in the group that asks for most beyond what the pool has: below
- *  or at zero, qn_kv_reserve will succeed. */
+/** Blocks that the pool lacks for a timeline to get from its position to `end`, in the group that lacks most; below zero: so many it has
+ *  to spare. At or below zero, qn_kv_reserve will succeed. */
 int32_t qn_kv_missing(const qn_kv *kv, int32_t end);
 
 /** Go back to n positions. @return false: a window or state of then is lost; nothing has changed. 0 always succeeds. */

@@ -1,4 +1,4 @@
-#include "src/run/engine.h"
+#include "src/run/scheduler.h"
 
 #include "src/base/mem.h"
 #include "src/base/sysmem.h"
@@ -129,6 +129,7 @@ void qn_engine_close(qn_engine **engine)
 {
     qn_engine *e = *engine;
     if (!e) return;
+    qn_scheduler_close(&e->scheduler);
     qn_pool_close(&e->pool);
     free(e->exec.time);
     void *logits = e->logits;

@@ -26,7 +26,9 @@ qn_status qn_stream_open(qn_stream *s, qn_engine *e, qn_kv *kv, qn_sampler *samp
     s->r = (qn_generate_result){ .finish = QN_FINISH_ERROR, .stop_index = -1 };
     if (opts) memcpy(&s->o, opts, opts->size < sizeof s->o ? opts->size : sizeof s->o);
     QN_TRY(check(e, prompt, n_prompt, err));
-    s->token = qn_new((size_t)e->n_ctx + 1 + QN_DRAFT_MAX, sizeof *s->token);
+    int32_t most = e->n_ctx;
+    if (s->o.max_tokens > 0 && s->o.max_tokens < most - n_prompt && !s->o.slide) most = n_prompt + s->o.max_tokens;
+    s->token = qn_new((size_t)most + 1 + QN_DRAFT_MAX, sizeof *s->token);
     if (!s->token) return qn_fail(err, QN_ERR_NOMEM, "no memory for the tokens of an answer");
     const qn_status status = qn_textout_open(&s->out, s->o.stop, s->o.n_stop, err);
     if (status != QN_OK) {

@@ -20,7 +20,7 @@ typedef struct qn_stream {
     qn_sampler *sampler;     /* borrowed                                                     */
     qn_generate_opts o;
     qn_textout out;
-    int32_t *token;          /* [n_ctx + 1 + QN_DRAFT_MAX] the text, then the draft          */
+    int32_t *token;          /* the text, then the draft: room for the longest answer and QN_DRAFT_MAX more */
     int32_t n, n_prompt;
     int32_t n_draft;
     int32_t n_asked;         /* outputs of the step under way; 0: none                       */
