@@ -181,6 +181,11 @@ float *qn_kv_state(const qn_kv *kv, int32_t i_layer)
     return kv->state + kv->pool->layout->layer[i_layer].state;
 }
 
+bool qn_kv_has_state(const qn_kv *kv)
+{
+    return kv->pool->layout->state_floats > 0;
+}
+
 /* ---- a step ---- */
 
 /* A block of one's own in place of one that others may see; its first positions are copied. Where no other block can be had but nobody else

@@ -67,6 +67,9 @@ void *qn_kv_v(const qn_kv *kv, int32_t i_layer, int32_t i_head, int32_t position
 /** The state of a layer at the timeline's position: [state_floats], zeros at position 0. A step's stages move it on in place. */
 float *qn_kv_state(const qn_kv *kv, int32_t i_layer);
 
+/** Has the model layers with a state? */
+bool qn_kv_has_state(const qn_kv *kv);
+
 /** Make room for positions up to `end` - 1. A step writes them, and then commits; a step that failed has done no harm.
  *  @return false: the pool has no block left; the timeline keeps its positions */
 bool qn_kv_reserve(qn_kv *kv, int32_t end);

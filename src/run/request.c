@@ -143,6 +143,7 @@ void qn_scheduler_close(qn_scheduler **scheduler)
     if (!s) return;
     pthread_mutex_lock(&s->lock);
     s->stops = true;
+    atomic_store(&s->interrupts, true);
     pthread_cond_broadcast(&s->news);
     pthread_mutex_unlock(&s->lock);
     pthread_join(s->thread, NULL);
@@ -310,9 +311,14 @@ bool qn_request_wait(qn_request *r, double seconds)
     return ended;
 }
 
+/* A step that others share is taken to its end: they would lose it. */
 void qn_request_cancel(qn_request *r)
 {
+    qn_scheduler *s = r->scheduler;
+    pthread_mutex_lock(&s->lock);
     atomic_store(&r->cancel, true);
+    if (s->only == r) atomic_store(&s->interrupts, true);
+    pthread_mutex_unlock(&s->lock);
 }
 
 void qn_request_close(qn_request **request)

@@ -186,13 +186,30 @@ static void end_first(qn_scheduler *s)
     qn_scheduler_end(s, c, qn_engine_pool_full(s->engine, &err), &err);
 }
 
+/* Note whose step it is, so that a cancel may stop it. NULL: it has ended. */
+static void note_only(qn_scheduler *s, const qn_request *only)
+{
+    pthread_mutex_lock(&s->lock);
+    s->only = only;
+    atomic_store(&s->interrupts, s->stops || (only && atomic_load(&only->cancel)));
+    pthread_mutex_unlock(&s->lock);
+}
+
+static const qn_request *only_request(const qn_scheduler *s)
+{
+    for (size_t i = 1; i < s->running.n; i++)
+        if (s->running.item[i]->request != s->running.item[0]->request) return NULL;
+    return s->running.item[0]->request;
+}
+
+/* @return false: nobody could take part */
 static bool evaluate(qn_scheduler *s)
 {
     qn_engine *e = s->engine;
+    note_only(s, only_request(s));
     pthread_mutex_lock(&e->lock);
     const step_size size = plan_step(s);
-    if (size.n_parts > 0) {
-        (void)qn_engine_step(e, s->part, size.n_parts, e->logits, NULL);
+    if (size.n_parts > 0 && qn_engine_step(e, s->part, size.n_parts, e->logits, &s->interrupts)) {
         choosing k = { s, size.n_outputs <= QN_OWN_ROWS };
         if (size.n_outputs > 0) qn_pool_run(e->pool, choose_part, &k);
         for (size_t i = 0; i < s->running.n; i++) {
@@ -201,6 +218,7 @@ static bool evaluate(qn_scheduler *s)
         }
     }
     pthread_mutex_unlock(&e->lock);
+    note_only(s, NULL);
     return size.n_parts > 0;
 }
 

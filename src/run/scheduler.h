@@ -52,6 +52,8 @@ struct qn_scheduler {
     qn_request *inbox, **inbox_end;
     uint64_t n_submitted;
     bool stops;
+    const qn_request *only;  /* all that the step under way evaluates is of this request; else NULL */
+    atomic_bool interrupts;  /* the step under way                                           */
     /* the thread's own */
     qn_choices waiting, running; /* by rank: the first goes first                            */
     qn_step_part *part;      /* [n_sessions]                                                 */

@@ -63,6 +63,9 @@ qn_step_part qn_stream_ask(qn_stream *s, int32_t budget)
 {
     if (s->moved) qn_stream_match(s);
     const int32_t position = qn_kv_position(s->kv), n_left = s->n - position;
+    /* A copy of a state is kept at the end of a whole block alone: the prompt stops there once, so that its next use begins there. */
+    const int32_t stop = qn_kv_has_state(s->kv) ? (s->n - 1) / QN_KV_POSITIONS * QN_KV_POSITIONS - position : 0;
+    if (stop > 1 && stop < budget) budget = stop;
     if (n_left > budget) {
         s->n_draft = s->n_asked = 0;
         return (qn_step_part){ s->kv, s->token + position, budget, 0 };
