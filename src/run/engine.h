@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 typedef struct qn_scheduler qn_scheduler;
+typedef struct qn_drafter qn_drafter;
 
 enum { QN_DRAFT_MAX = 16, QN_SESSIONS_MAX = 4096 };
 
@@ -31,6 +32,7 @@ struct qn_engine {
     qn_kv **owner;
     pthread_mutex_t lock;    /* of the KV pool, the buffers and the thread pool: held for a step */
     qn_scheduler *scheduler; /* NULL before the first request                                */
+    qn_drafter *drafter;     /* NULL: no speculation                                         */
 };
 
 struct qn_session {

@@ -1,10 +1,11 @@
 /* Generation in a session: one stream, a step at a time on the caller's thread. */
-#include "src/run/stream.h"
+#include "src/run/draft.h"
 
 /* One step, with the engine's lock held. */
 static qn_status step(qn_session *session, qn_stream *s, qn_err *err)
 {
     qn_engine *e = s->engine;
+    qn_engine_draft(e, &s, 1);
     const qn_step_part part = qn_stream_ask(s, e->n_chunk);
     if (!qn_kv_reserve(s->kv, qn_kv_position(s->kv) + part.n)) return qn_engine_pool_full(e, err);
     if (!qn_engine_step(e, &part, 1, e->logits, &session->cancel)) return QN_ERR_CANCELLED;
