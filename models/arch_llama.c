@@ -6,4 +6,7 @@ const qn_arch qn_arch_llama = {
     .name = "llama",
     .covers = "Llama 1 to 3.3, SmolLM and SmolLM2, Mistral 7B, TinyLlama, Yi",
     .features = QN_F_BIAS_OPTIONAL,
+    .mixer = &qn_mix_attention,
+    .ff = &qn_ff_dense,
+    .act = QN_UNARY_SILU,
 };

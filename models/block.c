@@ -1,73 +1,92 @@
 #include "models/model.h"
 
-/* The transformer block that the architectures share, as stages. Pre-norm (Xiong et al. 2020), grouped queries (Ainslie et al. 2023), gated
- * feed-forward (Shazeer 2020); with QN_F_POST_NORM a second norm stands between each half's result and the residual stream. */
+/* The transformer block as stages. One half after the other, each on its own norm of the residual stream (pre-norm, Xiong et al. 2020), or both on the
+ * same stream (parallel, Wang and Komatsuzaki 2021); post-norms stand between a half's result and the residual stream. */
 
-static qn_norm rms(const qn_net *net, const qn_vector *w)
+qn_norm qn_net_norm(const qn_net *net, const qn_vector *w, const qn_vector *b)
 {
-    return (qn_norm){ .kind = w->n ? QN_NORM_RMS : QN_NORM_NONE, .eps = net->norm_eps, .w = w->w };
+    const qn_norm_kind kind = net->features & QN_F_LAYER_NORM ? QN_NORM_LAYER : QN_NORM_RMS;
+    const bool is_there = w->n || net->features & QN_F_NORM_PLAIN;
+    return (qn_norm){ .kind = is_there ? kind : QN_NORM_NONE, .eps = net->norm_eps, .w = w->w, .b = b ? b->w : NULL };
 }
 
-static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
+static qn_norm pre_norm(const qn_net *net, const qn_layer *l, const qn_vector *w, const qn_vector *b)
 {
-    return (qn_heads){
-        .n_head = l->n_head,
-        .n_head_kv = l->n_head_kv,
-        .head_dim = l->head_dim,
-        .head_dim_v = l->head_dim_v,
-        .window = l->window,
-        .i_rope = net->rope[l->i_rope].n_rot ? l->i_rope : -1,
-        .i_kv = i_layer,
-        .scale = net->attn_scale,
-        .softcap = net->attn_softcap,
-        .q_norm = rms(net, &l->q_norm),
-        .k_norm = rms(net, &l->k_norm),
-    };
+    return l->features & QN_F_NO_PRE_NORM ? (qn_norm){ 0 } : qn_net_norm(net, w, b);
 }
 
-static void layer(const qn_net *net, qn_plan *p, int32_t i, const qn_norm *before)
+static qn_norm post_norm(const qn_net *net, const qn_layer *l, const qn_vector *w)
+{
+    return l->features & QN_F_POST_NORM ? qn_net_norm(net, w, NULL) : (qn_norm){ 0 };
+}
+
+/* `before`: the norm that the half before has left to be applied. */
+static void one_after_the_other(const qn_net *net, qn_plan *p, int32_t i, const qn_norm *before)
 {
     const qn_layer *l = &net->layer[i];
-    const bool post = net->arch->features & QN_F_POST_NORM;
-    const qn_norm attn_norm = rms(net, &l->attn_norm), attn_post = rms(net, &l->attn_post_norm), ffn_norm = rms(net, &l->ffn_norm);
-    const qn_heads heads = heads_of(net, l, i);
-    const qn_mat qkv[] = {
-        { .w = &l->wq, .bias = l->bq.w, .out = QN_REG_Q },
-        { .w = &l->wk, .bias = l->bk.w, .out = QN_REG_K },
-        { .w = &l->wv, .bias = l->bv.w, .out = QN_REG_V },
-    };
-    const qn_mat gate_up[] = { { .w = &l->gate, .bias = l->bgate.w, .out = QN_REG_G }, { .w = &l->up, .bias = l->bup.w } };
-    p->i_layer = i;
-    const qn_input x = qn_plan_normed(p, before, &attn_norm, net->n_embd);
-    qn_plan_matmul(p, "qkv", &x, qkv, 3, QN_GLU_NONE);
-    qn_plan_store(p, &heads);
-    if (i == net->n_layer - 1) qn_plan_only_outputs(p);
-    qn_plan_attend(p, &heads);
-    const qn_input o = qn_plan_rows(QN_REG_O, l->wo.n_cols);
-    qn_plan_close(p, "attn out", &o, &l->wo, l->bo.w, post);
-    const qn_input y = qn_plan_normed(p, &attn_post, &ffn_norm, net->n_embd);
-    qn_plan_matmul(p, "gate up", &y, gate_up, 2, net->arch->features & QN_F_GELU ? QN_GLU_GELU : QN_GLU_SILU);
-    const qn_input g = qn_plan_rows(QN_REG_G, l->n_ff);
-    qn_plan_close(p, "down", &g, &l->down, l->bdown.w, post);
+    const qn_close_to to = { .post_norm = l->features & QN_F_POST_NORM, .scale = net->residual_scale };
+    const qn_norm attn_norm = pre_norm(net, l, &l->attn_norm, &l->attn_norm_b), ffn_norm = pre_norm(net, l, &l->ffn_norm, &l->ffn_norm_b);
+    qn_norm between = *before;
+    if (l->mixer) {
+        const qn_input x = qn_plan_normed(p, before, &attn_norm, net->n_embd);
+        l->mixer->plan(net, l, i, p, &x);
+        l->mixer->close(net, l, p, &to);
+        between = post_norm(net, l, &l->attn_post_norm);
+    }
+    if (!l->ff) return;
+    const qn_input y = qn_plan_normed(p, &between, &ffn_norm, net->n_embd);
+    l->ff->plan(net, l, i, p, &y);
+    l->ff->close(net, l, p, &to);
 }
 
-qn_status qn_net_plan(const qn_net *net, qn_plan *p, qn_err *err)
+static void side_by_side(const qn_net *net, qn_plan *p, int32_t i)
 {
-    *p = (qn_plan){ .i_layer = -1 };
+    const qn_layer *l = &net->layer[i];
+    const qn_close_to to = { .scale = net->residual_scale };
+    const qn_norm none = { 0 }, attn_norm = pre_norm(net, l, &l->attn_norm, &l->attn_norm_b);
+    const qn_norm ffn_norm = l->ffn_norm.n ? pre_norm(net, l, &l->ffn_norm, &l->ffn_norm_b) : attn_norm;
+    const qn_input x = qn_plan_normed(p, &none, &attn_norm, net->n_embd), y = qn_plan_normed(p, &none, &ffn_norm, net->n_embd);
+    l->mixer->plan(net, l, i, p, &x);
+    l->ff->plan(net, l, i, p, &y);
+    l->mixer->close(net, l, p, &to);
+    l->ff->close(net, l, p, &to);
+}
+
+/* The norm that a layer leaves for the stage after it. */
+static qn_norm left_over(const qn_net *net, const qn_layer *l)
+{
+    return post_norm(net, l, l->ff ? &l->ffn_post_norm : &l->attn_post_norm);
+}
+
+static void embed(const qn_net *net, qn_plan *p)
+{
     qn_rope ropes[QN_MAX_ROPES];
     for (int32_t i = 0; i < net->n_ropes; i++) {
         ropes[i] = net->rope[i];
         if (i == 0) ropes[i].factors = net->rope_factors.w;
     }
-    qn_plan_embed(p, &net->embed, net->embed_scale);
+    qn_plan_embed(p, &net->embed, qn_weight_present(&net->positions) ? &net->positions : NULL, net->embed_scale);
     qn_plan_rope(p, ropes, net->n_ropes);
-    qn_norm before = { 0 }; /* the norm after the last layer's feed-forward, which the next stage applies */
-    for (int32_t i = 0; i < net->n_layer; i++) {
-        layer(net, p, i, &before);
-        before = rms(net, &net->layer[i].ffn_post_norm);
+    if (net->features & QN_F_EMBED_NORM) {
+        const qn_norm norm = qn_net_norm(net, &net->embed_norm, &net->embed_norm_b);
+        qn_plan_norm(p, "embed norm", p->x, &norm, net->n_embd);
     }
-    const qn_norm out_norm = rms(net, &net->out_norm);
+}
+
+qn_status qn_net_plan(const qn_net *net, qn_plan *p, qn_err *err)
+{
+    *p = (qn_plan){ .i_layer = -1 };
+    embed(net, p);
+    qn_norm before = { 0 };
+    for (int32_t i = 0; i < net->n_layer; i++) {
+        const qn_layer *l = &net->layer[i];
+        p->i_layer = i;
+        if (l->features & QN_F_PARALLEL) side_by_side(net, p, i);
+        else one_after_the_other(net, p, i, &before);
+        before = left_over(net, l);
+    }
+    const qn_norm out_norm = qn_net_norm(net, &net->out_norm, &net->out_norm_b);
     const qn_input x = qn_plan_normed(p, &before, &out_norm, net->n_embd);
-    qn_plan_head(p, &x, qn_net_head(net), net->logit_softcap, net->logit_scale);
+    qn_plan_head(p, &x, qn_net_head(net), net->head_b.w, net->logit_softcap, net->logit_scale);
     return qn_plan_finish(p, err);
 }

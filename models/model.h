@@ -1,57 +1,157 @@
 /**
  * A model: hyperparameters, tensors, and the forward pass as a plan of stages.
  *
- * An architecture is one file, models/arch_<name>.c, with one `qn_arch`: what its blocks are made of (a set of features that the shared
- * tensor table and block builder understand), the defaults of its hyperparameters, and, where its rules need code, a hook.
+ * An architecture is one file, models/arch_<name>.c, with one `qn_arch`: what its blocks are made of, the keys it reads beyond the shared ones, tensors
+ * of its own, and, where a rule of its needs code, a hook. A block has two halves, each a `qn_part` in a file of its own (models/mix_<name>.c, what
+ * mixes tokens; models/ff_<name>.c, the feed-forward): keys, tensors and stages. models/block.c puts the halves together and knows none of them by
+ * name. models/README.md shows how to add an architecture or a part.
  */
 #ifndef QN_MODEL_H
 #define QN_MODEL_H
 
 #include "src/ops/plan.h"
 
-enum { QN_MAX_LAYERS = 1024, QN_MAX_HEAD_DIM = 512 };
+enum { QN_MAX_LAYERS = 1024, QN_MAX_HEAD_DIM = 512, QN_MAX_SPLITS = 3, QN_MAX_OTHERS = 4 };
 
-/** What a block is made of. */
+/** What blocks are made of; a layer starts with those of its architecture and may differ (qn_layer.features). */
 enum {
-    QN_F_QKV_BIAS = 1u << 0,     /* q, k and v have biases                                   */
-    QN_F_BIAS_OPTIONAL = 1u << 1, /* every matrix may have a bias; the file tells            */
-    QN_F_QK_NORM = 1u << 2,      /* RMS norm over each head of q and k                       */
-    QN_F_POST_NORM = 1u << 3,    /* norms after attention and feed-forward, before the residual */
-    QN_F_ROPE_NEOX = 1u << 4,    /* rotated pairs are half a head apart                      */
-    QN_F_GELU = 1u << 5,         /* gate activation GELU (tanh form); else SiLU              */
-    QN_F_EMBED_SQRT = 1u << 6,   /* embeddings times sqrt(n_embd)                            */
+    QN_F_QKV_BIAS = 1u << 0,       /* q, k and v must have biases; elsewhere they may               */
+    QN_F_OUT_BIAS = 1u << 1,       /* the output matrix of the mixer has a bias                     */
+    QN_F_FF_BIAS = 1u << 2,        /* all matrices of the feed-forward have biases                  */
+    QN_F_BIAS_OPTIONAL = 1u << 3,  /* every matrix may have a bias: the file tells                  */
+    QN_F_QKV_FUSED = 1u << 4,      /* q, k and v are rows of one tensor (the file tells, this is what new files have) */
+    QN_F_GATE_UP_FUSED = 1u << 5,  /* gate and up are rows of ffn_up                                */
+    QN_F_NO_GATE = 1u << 6,        /* feed-forward is act(up), not act(gate) * up                   */
+    QN_F_LAYER_NORM = 1u << 7,     /* norms take the mean off (LayerNorm); else RMS                 */
+    QN_F_NORM_BIAS = 1u << 8,      /* norms have biases                                             */
+    QN_F_NORM_PLAIN = 1u << 9,     /* norms have no tensors at all                                  */
+    QN_F_NO_PRE_NORM = 1u << 10,   /* no norms before the halves of a block                         */
+    QN_F_POST_NORM = 1u << 11,     /* norms after the halves, before the residual                   */
+    QN_F_PARALLEL = 1u << 12,      /* both halves read the same residual stream                     */
+    QN_F_ONE_NORM = 1u << 13,      /* ... and the same norm of it                                   */
+    QN_F_QK_NORM = 1u << 14,       /* norm over each head of q and k, one weight for all heads      */
+    QN_F_QK_NORM_HEADS = 1u << 15, /* ... each head its own weights                                 */
+    QN_F_QK_NORM_WIDE = 1u << 16,  /* ... over all heads together                                   */
+    QN_F_QK_NORM_OPTIONAL = 1u << 17, /* the file tells whether there are q and k norms at all      */
+    QN_F_ROPE_NEOX = 1u << 18,     /* rotated pairs are half a head apart                           */
+    QN_F_NO_ROPE = 1u << 19,       /* nothing is rotated                                            */
+    QN_F_EMBED_SQRT = 1u << 20,    /* embeddings times sqrt(n_embd)                                 */
+    QN_F_EMBED_NORM = 1u << 21,    /* a norm behind the embedding                                   */
+    QN_F_POSITIONS = 1u << 22,     /* a learned embedding for each position                         */
+    QN_F_HEAD_BIAS = 1u << 23,     /* the output head has a bias                                    */
+    QN_F_TIED = 1u << 24,          /* the output head is always the embedding table                 */
 };
 
+typedef struct qn_net qn_net;
+typedef struct qn_arch qn_arch;
+typedef struct qn_part qn_part;
+
 typedef struct qn_layer {
+    const qn_part *mixer, *ff;   /* NULL: the block has no such half                         */
+    uint32_t features;
     int32_t n_head, n_head_kv, head_dim, head_dim_v, n_ff;
     int32_t window;              /* positions a token sees, itself included; 0: all          */
-    int32_t i_rope;              /* index into qn_net.rope                                   */
+    int32_t i_rope;              /* index into qn_net.rope; -1: not rotated                  */
     int64_t state_floats;        /* what it keeps of a timeline besides keys and values      */
     qn_weight wq, wk, wv, wo, gate, up, down;
     qn_vector bq, bk, bv, bo, bgate, bup, bdown;
     qn_vector attn_norm, ffn_norm, attn_post_norm, ffn_post_norm, q_norm, k_norm;
+    qn_vector attn_norm_b, ffn_norm_b;
 } qn_layer;
 
-typedef struct qn_arch qn_arch;
-
 /** A model's network. Everything it points to lives in one arena. */
-typedef struct qn_net {
+struct qn_net {
     const qn_arch *arch;
+    uint32_t features;
     int32_t n_layer, n_embd, n_vocab, n_ctx_train;
-    float norm_eps, embed_scale, attn_scale, attn_softcap, logit_softcap, logit_scale;
+    int32_t head_dim;            /* of the layers that attend: one for all; 0: none does     */
+    int32_t n_positions;         /* most positions that the model can tell apart; 0: no limit */
+    float norm_eps, embed_scale, attn_scale, attn_softcap, logit_softcap, logit_scale, residual_scale, kqv_clamp;
     qn_rope rope[QN_MAX_ROPES];
     int32_t n_ropes;
     qn_layer *layer;             /* [n_layer]                                                */
-    qn_weight embed, head;       /* head is absent when it is tied to embed                  */
-    qn_vector out_norm, rope_factors;
+    qn_weight embed, positions, head; /* head is absent when it is tied to embed             */
+    qn_vector embed_norm, embed_norm_b, out_norm, out_norm_b, head_b, rope_factors;
     uint8_t *used;               /* [n_tensors of the file] 1 where something bound it       */
-} qn_net;
+};
+
+/* ---- tables that architectures and parts consist of ---- */
+
+#define QN_ALWAYS (~0u)
+
+typedef enum qn_key_kind {
+    QN_KEY_LAYER,                /* int32_t in qn_layer; the file has one for all layers or an array */
+    QN_KEY_NET,                  /* int32_t in qn_net                                        */
+    QN_KEY_FLOAT,                /* float in qn_net                                          */
+    QN_KEY_HOOK,                 /* a hook reads it; listed so that it is known              */
+} qn_key_kind;
+
+/** A key "<architecture>.<name>". What is optional keeps the value that is there already. */
+typedef struct qn_key_row {
+    const char *name;
+    qn_key_kind kind;
+    size_t offset;
+    bool required;
+    int64_t lo, hi;              /* of integers                                              */
+} qn_key_row;
+
+/** A side of a tensor. @param l  NULL outside the layers */
+typedef int64_t qn_dim(const qn_net *net, const qn_layer *l);
+qn_dim qn_dim_embd, qn_dim_vocab, qn_dim_ff, qn_dim_q, qn_dim_k, qn_dim_v, qn_dim_o, qn_dim_q_norm, qn_dim_k_norm, qn_dim_half_rot,
+    qn_dim_ctx;
+
+/** A tensor. One whose rows are several matrices one after another (fused q, k, v) has an offset and rows for each. */
+typedef struct qn_tensor_row {
+    const char *name;            /* "%d" is the layer                                        */
+    bool is_vector;
+    size_t at[QN_MAX_SPLITS];    /* of a qn_weight or qn_vector in qn_layer, or in qn_net without a layer */
+    int n_at;
+    qn_dim *cols;                /* of a vector: NULL                                        */
+    qn_dim *rows[QN_MAX_SPLITS]; /* of each                                                  */
+    uint32_t only, unless;       /* there only with one of these features, 0: always; and with none of those */
+    uint32_t required;           /* must be there with one of these features, QN_ALWAYS: in any case; else the file tells */
+    qn_dim *slices;              /* of a matrix for each expert: how many; NULL: one         */
+} qn_tensor_row;
+
+/** The beginning of a row: where one matrix or vector of a layer or of the net is bound. */
+#define QN_LAYER_W(field) .at = { offsetof(qn_layer, field) }, .n_at = 1
+#define QN_LAYER_V(field) .is_vector = true, .at = { offsetof(qn_layer, field) }, .n_at = 1
+#define QN_NET_W(field) .at = { offsetof(qn_net, field) }, .n_at = 1
+#define QN_NET_V(field) .is_vector = true, .at = { offsetof(qn_net, field) }, .n_at = 1
+
+/**
+ * A kind of half block. Its keys are read once when any layer has it, then `check` sees each of those layers.
+ * `plan` appends stages from the rows `in` (residual stream, normed where the block has a norm there) to whatever registers hold its result before the last
+ * step; `close` appends that last step. A parallel block plans both halves before it closes either.
+ */
+struct qn_part {
+    const char *name;            /* for people                                               */
+    const qn_key_row *keys;
+    int32_t n_keys;
+    const qn_tensor_row *tensors; /* of a layer                                              */
+    int32_t n_tensors;
+    /** After the keys: fill in what the file left out, refuse what cannot be. May be NULL. */
+    qn_status (*check)(const qn_net *net, qn_layer *l, int32_t i_layer, qn_err *err);
+    /** A mixer calls qn_plan_only_outputs in the last layer, once everything that later tokens need is stored. */
+    void (*plan)(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in);
+    void (*close)(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to);
+};
+extern const qn_part qn_mix_attention, qn_ff_dense;
 
 struct qn_arch {
     const char *name;            /* general.architecture                                     */
     const char *covers;          /* public models, for people                                */
     uint32_t features;
-    /** After the shared keys are read: rules of its own. May be NULL. */
+    qn_unary act;                /* of the feed-forward                                      */
+    const qn_part *mixer, *ff;   /* of every layer, unless `layers` sets another; NULL: none */
+    const qn_part *others[QN_MAX_OTHERS]; /* what `layers` may set                           */
+    const qn_key_row *keys;      /* beyond the shared ones                                   */
+    int32_t n_keys;
+    const qn_tensor_row *tensors, *layer_tensors; /* beyond those of the net and of the parts */
+    int32_t n_tensors, n_layer_tensors;
+    /** Before the parts' keys: set parts and features of single layers. May be NULL. */
+    qn_status (*layers)(qn_net *net, const qn_file *file, qn_err *err);
+    /** After all keys: rules of its own. May be NULL. */
     qn_status (*adjust)(qn_net *net, const qn_file *file, qn_err *err);
 };
 
@@ -59,6 +159,8 @@ const qn_arch *qn_arch_find(qn_str name);
 int32_t qn_arch_count(void);
 /** @param i 0 .. count - 1 */
 const qn_arch *qn_arch_at(int32_t i);
+
+/* ---- reading a file ---- */
 
 /** Read hyperparameters and bind every tensor; nothing is packed yet. Fails for a file whose tensors do not fit, or are not all used. */
 qn_status qn_net_open(qn_net *net, const qn_file *file, int32_t n_vocab, qn_err *err);
@@ -68,16 +170,37 @@ void qn_net_close(qn_net *net);
 qn_status qn_net_read_hparams(qn_net *net, const qn_file *file, qn_err *err);
 qn_status qn_net_bind_tensors(qn_net *net, const qn_file *file, qn_err *err);
 
+/** Read the keys of a table (models/keys_read.c). */
+qn_status qn_net_read_keys(qn_net *net, const qn_file *file, const qn_key_row *rows, int32_t n, qn_err *err);
+/** For hooks: a number, that keeps its value when the key is absent. */
+qn_status qn_net_read_f32(const qn_net *net, const qn_file *file, const char *name, float *out, qn_err *err);
+qn_status qn_net_read_i32(const qn_net *net, const qn_file *file, const char *name, int64_t lo, int64_t hi, int32_t *out, qn_err *err);
+/** For hooks: numbers or flags, one for each of n; one number in the file is that of all. @return QN_ERR_NOT_FOUND without a sentence when absent */
+qn_status qn_net_read_i32s(const qn_net *net, const qn_file *file, const char *name, int64_t lo, int64_t hi, int32_t *out, int32_t n, qn_err *err);
+/** rope[0], once the layers are known (models/rope_keys.c). */
+qn_status qn_net_read_rope(qn_net *net, const qn_file *file, qn_err *err);
+/** For hooks: keys that say which layers see a sliding window alone, every `period`-th sees all; the file may have a pattern of its own. */
+qn_status qn_net_read_windows(qn_net *net, const qn_file *file, int32_t period, bool dense_first, qn_err *err);
+/** For hooks, after that: layers with a window get angles of their own, rope[1]: those of rope[0] with another base, which the file may set. */
+qn_status qn_net_windowed_rope(qn_net *net, const qn_file *file, float base, qn_err *err);
+/** Does the file have this tensor in this layer? */
+bool qn_net_has_tensor(const qn_file *file, const char *name, int32_t i_layer);
+
 /** A tensor that a model of these hyperparameters has. */
 typedef struct qn_tensor_due {
     char name[64];
     bool is_vector, is_optional;
-    int64_t cols, rows;          /* rows is 1 for a vector                                   */
-    qn_weight *weight;           /* where it is bound: one of the two                        */
-    qn_vector *vector;
+    int64_t cols, rows, slices;  /* rows and slices are 1 for a vector, slices for a plain matrix */
+    int n_parts;                 /* its rows (of a vector: elements) are so many things      */
+    int64_t part_rows[QN_MAX_SPLITS];
+    qn_weight *weight[QN_MAX_SPLITS]; /* where they are bound: one of the two                */
+    qn_vector *vector[QN_MAX_SPLITS];
 } qn_tensor_due;
 /** Walk them in order of use; the hyperparameters must have been read. Stops at the first status that is not QN_OK and returns it. */
 qn_status qn_net_each_tensor(const qn_net *net, qn_status (*fn)(void *user, const qn_tensor_due *t), void *user);
+
+/** Every key that an architecture and its parts read. Stops at the first status that is not QN_OK and returns it. */
+qn_status qn_arch_each_key(const qn_arch *arch, qn_status (*fn)(void *user, const qn_key_row *k), void *user);
 
 /** Call `fn` for every weight and vector that is there, in order of use. */
 typedef struct qn_net_visitor {
@@ -87,8 +210,12 @@ typedef struct qn_net_visitor {
 } qn_net_visitor;
 qn_status qn_net_visit(qn_net *net, const qn_net_visitor *v);
 
+/* ---- the forward pass ---- */
+
 /** Build the forward pass. The vectors must have been loaded; weights may still be unpacked (the plan points to their descriptors). */
 qn_status qn_net_plan(const qn_net *net, qn_plan *plan, qn_err *err);
+/** The architecture's kind of norm with these weights; NONE without weights, unless its norms have none (QN_F_NORM_PLAIN). */
+qn_norm qn_net_norm(const qn_net *net, const qn_vector *w, const qn_vector *b);
 
 /** The output head: its own matrix, or the embedding table that it is tied to. */
 static inline const qn_weight *qn_net_head(const qn_net *net)

@@ -3,100 +3,112 @@
 #include "src/base/mem.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Sizes that a tensor's sides are made of. */
-typedef enum dim { D_NONE = 0, D_EMBD, D_VOCAB, D_FF, D_Q, D_K, D_V, D_O, D_HEAD, D_HALF_ROT } dim;
+/* Sides of tensors. */
+int64_t qn_dim_embd(const qn_net *net, const qn_layer *l) { (void)l; return net->n_embd; }
+int64_t qn_dim_vocab(const qn_net *net, const qn_layer *l) { (void)l; return net->n_vocab; }
+int64_t qn_dim_ctx(const qn_net *net, const qn_layer *l) { (void)l; return net->n_ctx_train; }
+int64_t qn_dim_half_rot(const qn_net *net, const qn_layer *l) { (void)l; return net->rope[0].n_rot / 2; }
+int64_t qn_dim_ff(const qn_net *net, const qn_layer *l) { (void)net; return l->n_ff; }
+int64_t qn_dim_q(const qn_net *net, const qn_layer *l) { (void)net; return (int64_t)l->n_head * l->head_dim; }
+int64_t qn_dim_k(const qn_net *net, const qn_layer *l) { (void)net; return (int64_t)l->n_head_kv * l->head_dim; }
+int64_t qn_dim_v(const qn_net *net, const qn_layer *l) { (void)net; return (int64_t)l->n_head_kv * l->head_dim_v; }
+int64_t qn_dim_o(const qn_net *net, const qn_layer *l) { (void)net; return (int64_t)l->n_head * l->head_dim_v; }
 
-typedef struct tensor_row {
-    const char *name;            /* "%d" is the layer                                        */
-    bool is_vector;
-    size_t offset;               /* of a qn_weight or qn_vector in qn_layer or qn_net        */
-    dim cols, rows;
-    uint32_t only;               /* present with one of these features alone; 0: always      */
-    uint32_t optional;           /* may be absent with one of these features; ~0: always     */
-} tensor_row;
-
-#define W(field) false, offsetof(qn_layer, field)
-#define V(field) true, offsetof(qn_layer, field)
-#define ANY_BIAS (QN_F_QKV_BIAS | QN_F_BIAS_OPTIONAL)
-static const tensor_row layer_rows[] = {
-    { "blk.%d.attn_norm.weight", V(attn_norm), D_EMBD, D_NONE, 0, 0 },
-    { "blk.%d.attn_q.weight", W(wq), D_EMBD, D_Q, 0, 0 },
-    { "blk.%d.attn_k.weight", W(wk), D_EMBD, D_K, 0, 0 },
-    { "blk.%d.attn_v.weight", W(wv), D_EMBD, D_V, 0, 0 },
-    { "blk.%d.attn_q.bias", V(bq), D_Q, D_NONE, ANY_BIAS, QN_F_BIAS_OPTIONAL },
-    { "blk.%d.attn_k.bias", V(bk), D_K, D_NONE, ANY_BIAS, QN_F_BIAS_OPTIONAL },
-    { "blk.%d.attn_v.bias", V(bv), D_V, D_NONE, ANY_BIAS, QN_F_BIAS_OPTIONAL },
-    { "blk.%d.attn_q_norm.weight", V(q_norm), D_HEAD, D_NONE, QN_F_QK_NORM, 0 },
-    { "blk.%d.attn_k_norm.weight", V(k_norm), D_HEAD, D_NONE, QN_F_QK_NORM, 0 },
-    { "blk.%d.attn_output.weight", W(wo), D_O, D_EMBD, 0, 0 },
-    { "blk.%d.attn_output.bias", V(bo), D_EMBD, D_NONE, QN_F_BIAS_OPTIONAL, QN_F_BIAS_OPTIONAL },
-    { "blk.%d.post_attention_norm.weight", V(attn_post_norm), D_EMBD, D_NONE, QN_F_POST_NORM, 0 },
-    { "blk.%d.ffn_norm.weight", V(ffn_norm), D_EMBD, D_NONE, 0, 0 },
-    { "blk.%d.ffn_gate.weight", W(gate), D_EMBD, D_FF, 0, 0 },
-    { "blk.%d.ffn_up.weight", W(up), D_EMBD, D_FF, 0, 0 },
-    { "blk.%d.ffn_down.weight", W(down), D_FF, D_EMBD, 0, 0 },
-    { "blk.%d.ffn_gate.bias", V(bgate), D_FF, D_NONE, QN_F_BIAS_OPTIONAL, QN_F_BIAS_OPTIONAL },
-    { "blk.%d.ffn_up.bias", V(bup), D_FF, D_NONE, QN_F_BIAS_OPTIONAL, QN_F_BIAS_OPTIONAL },
-    { "blk.%d.ffn_down.bias", V(bdown), D_EMBD, D_NONE, QN_F_BIAS_OPTIONAL, QN_F_BIAS_OPTIONAL },
-    { "blk.%d.post_ffw_norm.weight", V(ffn_post_norm), D_EMBD, D_NONE, QN_F_POST_NORM, 0 },
-};
-#undef W
-#undef V
-#define W(field) false, offsetof(qn_net, field)
-#define V(field) true, offsetof(qn_net, field)
-static const tensor_row net_rows[] = {
-    { "token_embd.weight", W(embed), D_EMBD, D_VOCAB, 0, 0 },
-    { "rope_freqs.weight", V(rope_factors), D_HALF_ROT, D_NONE, 0, ~0u },
-    { "output_norm.weight", V(out_norm), D_EMBD, D_NONE, 0, 0 },
-    { "output.weight", W(head), D_EMBD, D_VOCAB, 0, ~0u },
-};
-enum { N_LAYER_ROWS = sizeof layer_rows / sizeof *layer_rows, N_NET_ROWS = sizeof net_rows / sizeof *net_rows };
-
-static int64_t size_of(dim d, const qn_net *net, const qn_layer *l)
+static int64_t qk_norm_size(const qn_layer *l, int32_t n_head)
 {
-    switch (d) {
-    case D_NONE: return 1;
-    case D_EMBD: return net->n_embd;
-    case D_VOCAB: return net->n_vocab;
-    case D_HALF_ROT: return net->rope[0].n_rot / 2;
-    case D_FF: return l->n_ff;
-    case D_Q: return (int64_t)l->n_head * l->head_dim;
-    case D_K: return (int64_t)l->n_head_kv * l->head_dim;
-    case D_V: return (int64_t)l->n_head_kv * l->head_dim_v;
-    case D_O: return (int64_t)l->n_head * l->head_dim_v;
-    case D_HEAD: return l->head_dim;
-    }
-    return 0;
+    return l->features & (QN_F_QK_NORM_HEADS | QN_F_QK_NORM_WIDE) ? (int64_t)n_head * l->head_dim : l->head_dim;
 }
 
-/* A row of the tables for this model: false where the architecture has no such tensor. */
-static bool due(const qn_net *net, const tensor_row *r, int32_t i_layer, qn_tensor_due *out)
+int64_t qn_dim_q_norm(const qn_net *net, const qn_layer *l) { (void)net; return qk_norm_size(l, l->n_head); }
+int64_t qn_dim_k_norm(const qn_net *net, const qn_layer *l) { (void)net; return qk_norm_size(l, l->n_head_kv); }
+
+static const qn_tensor_row net_rows[] = {
+    { "token_embd.weight", QN_NET_W(embed), .cols = qn_dim_embd, .rows = { qn_dim_vocab }, .required = QN_ALWAYS },
+    { "position_embd.weight", QN_NET_W(positions), .cols = qn_dim_embd, .rows = { qn_dim_ctx }, .only = QN_F_POSITIONS, .required = QN_ALWAYS },
+    { "token_embd_norm.weight", QN_NET_V(embed_norm), .rows = { qn_dim_embd }, .only = QN_F_EMBED_NORM, .required = QN_ALWAYS },
+    { "token_embd_norm.bias", QN_NET_V(embed_norm_b), .rows = { qn_dim_embd }, .only = QN_F_EMBED_NORM, .required = QN_F_NORM_BIAS },
+    { "rope_freqs.weight", QN_NET_V(rope_factors), .rows = { qn_dim_half_rot }, .unless = QN_F_NO_ROPE },
+    { "output_norm.weight", QN_NET_V(out_norm), .rows = { qn_dim_embd }, .unless = QN_F_NORM_PLAIN, .required = QN_ALWAYS },
+    { "output_norm.bias", QN_NET_V(out_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_BIAS, .required = QN_ALWAYS },
+    { "output.weight", QN_NET_W(head), .cols = qn_dim_embd, .rows = { qn_dim_vocab }, .unless = QN_F_TIED },
+    { "output.bias", QN_NET_V(head_b), .rows = { qn_dim_vocab }, .only = QN_F_HEAD_BIAS, .required = QN_ALWAYS },
+};
+
+#define NO_PRE (QN_F_NORM_PLAIN | QN_F_NO_PRE_NORM)
+static const qn_tensor_row pre_mixer_rows[] = {
+    { "blk.%d.attn_norm.weight", QN_LAYER_V(attn_norm), .rows = { qn_dim_embd }, .unless = NO_PRE, .required = QN_ALWAYS },
+    { "blk.%d.attn_norm.bias", QN_LAYER_V(attn_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_BIAS, .unless = NO_PRE, .required = QN_ALWAYS },
+};
+static const qn_tensor_row post_mixer_rows[] = {
+    { "blk.%d.post_attention_norm.weight", QN_LAYER_V(attn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_POST_NORM, .required = QN_ALWAYS },
+};
+static const qn_tensor_row pre_ff_rows[] = {
+    { "blk.%d.ffn_norm.weight", QN_LAYER_V(ffn_norm), .rows = { qn_dim_embd }, .unless = NO_PRE | QN_F_ONE_NORM, .required = QN_ALWAYS },
+    { "blk.%d.ffn_norm.bias", QN_LAYER_V(ffn_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_BIAS, .unless = NO_PRE | QN_F_ONE_NORM,
+      .required = QN_ALWAYS },
+};
+static const qn_tensor_row post_ff_rows[] = {
+    { "blk.%d.post_ffw_norm.weight", QN_LAYER_V(ffn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_POST_NORM, .required = QN_ALWAYS },
+};
+
+/* A row of the tables for this model: false where it has no such tensor. */
+static bool due(const qn_net *net, const qn_tensor_row *r, int32_t i_layer, qn_tensor_due *out)
 {
-    const uint32_t features = net->arch->features;
-    if (r->only && !(r->only & features)) return false;
     qn_layer *l = i_layer >= 0 ? &net->layer[i_layer] : NULL;
-    snprintf(out->name, sizeof out->name, r->name, i_layer);
-    out->is_vector = r->is_vector;
-    out->is_optional = r->optional == ~0u || (r->optional & features);
-    out->cols = size_of(r->cols, net, l);
-    out->rows = size_of(r->rows, net, l);
+    const uint32_t features = l ? l->features : net->features;
+    if ((r->only && !(r->only & features)) || (r->unless & features)) return false;
     char *base = l ? (char *)l : (char *)(uintptr_t)net;
-    out->weight = r->is_vector ? NULL : (qn_weight *)(void *)(base + r->offset);
-    out->vector = r->is_vector ? (qn_vector *)(void *)(base + r->offset) : NULL;
+    *out = (qn_tensor_due){
+        .is_vector = r->is_vector,
+        .is_optional = r->required != QN_ALWAYS && !(r->required & features),
+        .slices = r->slices ? r->slices(net, l) : 1,
+        .n_parts = r->n_at,
+    };
+    snprintf(out->name, sizeof out->name, r->name, i_layer);
+    int64_t n_rows = 0;
+    for (int i = 0; i < r->n_at; i++) {
+        out->part_rows[i] = r->rows[i](net, l);
+        n_rows += out->part_rows[i];
+        if (r->is_vector) out->vector[i] = (qn_vector *)(void *)(base + r->at[i]);
+        else out->weight[i] = (qn_weight *)(void *)(base + r->at[i]);
+    }
+    out->cols = r->is_vector ? n_rows : r->cols(net, l);
+    out->rows = r->is_vector ? 1 : n_rows;
     return true;
 }
 
-qn_status qn_net_each_tensor(const qn_net *net, qn_status (*fn)(void *user, const qn_tensor_due *t), void *user)
+typedef qn_status due_fn(void *user, const qn_tensor_due *t);
+
+static qn_status each_row(const qn_net *net, const qn_tensor_row *rows, size_t n, int32_t i_layer, due_fn *fn, void *user)
 {
     qn_tensor_due t;
-    for (int i = 0; i < N_NET_ROWS; i++)
-        if (due(net, &net_rows[i], -1, &t)) QN_TRY(fn(user, &t));
-    for (int32_t l = 0; l < net->n_layer; l++)
-        for (int i = 0; i < N_LAYER_ROWS; i++)
-            if (due(net, &layer_rows[i], l, &t)) QN_TRY(fn(user, &t));
+    for (size_t i = 0; i < n; i++)
+        if (due(net, &rows[i], i_layer, &t)) QN_TRY(fn(user, &t));
+    return QN_OK;
+}
+
+#define EACH(rows, i_layer) QN_TRY(each_row(net, rows, sizeof(rows) / sizeof *(rows), i_layer, fn, user))
+qn_status qn_net_each_tensor(const qn_net *net, due_fn *fn, void *user)
+{
+    const qn_arch *a = net->arch;
+    EACH(net_rows, -1);
+    QN_TRY(each_row(net, a->tensors, (size_t)a->n_tensors, -1, fn, user));
+    for (int32_t i = 0; i < net->n_layer; i++) {
+        const qn_part *mixer = net->layer[i].mixer, *ff = net->layer[i].ff;
+        if (mixer) {
+            EACH(pre_mixer_rows, i);
+            QN_TRY(each_row(net, mixer->tensors, (size_t)mixer->n_tensors, i, fn, user));
+            EACH(post_mixer_rows, i);
+        }
+        if (ff) {
+            EACH(pre_ff_rows, i);
+            QN_TRY(each_row(net, ff->tensors, (size_t)ff->n_tensors, i, fn, user));
+            EACH(post_ff_rows, i);
+        }
+        QN_TRY(each_row(net, a->layer_tensors, (size_t)a->n_layer_tensors, i, fn, user));
+    }
     return QN_OK;
 }
 
@@ -106,21 +118,33 @@ typedef struct binder {
     qn_err *err;
 } binder;
 
-static qn_status bind(void *user, const qn_tensor_due *due_tensor)
+static qn_status bind_parts(const binder *b, const qn_tensor_due *d, int64_t i_tensor)
+{
+    int64_t first = 0;
+    for (int i = 0; i < d->n_parts; i++) {
+        const int64_t n = d->part_rows[i] * d->slices;
+        if (d->is_vector) QN_TRY(qn_vector_bind(d->vector[i], b->file, i_tensor, first, n, b->err));
+        else QN_TRY(qn_weight_bind(d->weight[i], b->file, i_tensor, first, n, b->err));
+        first += n;
+    }
+    return QN_OK;
+}
+
+static qn_status bind(void *user, const qn_tensor_due *d)
 {
     const binder *b = user;
-    const qn_tensor_due *d = due_tensor;
     qn_tensor_info t;
     const int64_t i = qn_file_tensor_find(b->file, d->name);
     if (i < 0 && d->is_optional) return QN_OK;
     if (i < 0) return qn_fail(b->err, QN_ERR_FORMAT, "tensor %s is missing (architecture %s, %d layers)", d->name, b->net->arch->name, b->net->n_layer);
     qn_file_tensor_at(b->file, i, &t);
-    if (t.dims[0] != d->cols || t.dims[1] != d->rows || t.dims[2] != 1 || t.dims[3] != 1)
-        return qn_fail(b->err, QN_ERR_FORMAT, "tensor %s has the shape [%lld, %lld, %lld, %lld]; this model's is [%lld, %lld]", d->name,
-                       (long long)t.dims[0], (long long)t.dims[1], (long long)t.dims[2], (long long)t.dims[3], (long long)d->cols,
-                       (long long)d->rows);
+    const bool flat = d->is_vector && t.dims[0] * t.dims[1] == d->cols; /* a weight for each head may be written as a matrix */
+    if (!(flat || (t.dims[0] == d->cols && t.dims[1] == d->rows)) || t.dims[2] != d->slices || t.dims[3] != 1)
+        return qn_fail(b->err, QN_ERR_FORMAT, "tensor %s has the shape [%lld, %lld, %lld, %lld]; this model's is [%lld, %lld, %lld]", d->name,
+                       (long long)t.dims[0], (long long)t.dims[1], (long long)t.dims[2], (long long)t.dims[3], (long long)d->cols, (long long)d->rows,
+                       (long long)d->slices);
     b->net->used[i] = 1;
-    return d->is_vector ? qn_vector_bind(d->vector, b->file, i, b->err) : qn_weight_bind(d->weight, b->file, i, b->err);
+    return bind_parts(b, d, i);
 }
 
 /* Tensors that old converters wrote and that hold nothing a model needs. */
@@ -157,38 +181,14 @@ qn_status qn_net_bind_tensors(qn_net *net, const qn_file *file, qn_err *err)
 static qn_status visit(void *user, const qn_tensor_due *t)
 {
     const qn_net_visitor *v = user;
-    if (t->is_vector) return t->vector->n ? v->vector(v->user, t->vector) : QN_OK;
-    return qn_weight_present(t->weight) ? v->weight(v->user, t->weight) : QN_OK;
+    for (int i = 0; i < t->n_parts; i++) {
+        if (t->is_vector && t->vector[i]->n) QN_TRY(v->vector(v->user, t->vector[i]));
+        if (!t->is_vector && qn_weight_present(t->weight[i])) QN_TRY(v->weight(v->user, t->weight[i]));
+    }
+    return QN_OK;
 }
 
 qn_status qn_net_visit(qn_net *net, const qn_net_visitor *v)
 {
     return qn_net_each_tensor(net, visit, (void *)(uintptr_t)v);
-}
-
-qn_status qn_net_open(qn_net *net, const qn_file *file, int32_t n_vocab, qn_err *err)
-{
-    qn_value v;
-    qn_str name;
-    *net = (qn_net){ .n_vocab = n_vocab };
-    if (!qn_file_key(file, "general.architecture", &v) || qn_value_as_str(&v, &name) != QN_OK)
-        return qn_fail(err, QN_ERR_FORMAT, "the file has no general.architecture: it holds no model");
-    net->arch = qn_arch_find(name);
-    if (!net->arch) {
-        char known[256] = "";
-        for (int32_t i = 0; i < qn_arch_count(); i++) {
-            const size_t n = strlen(known);
-            snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", qn_arch_at(i)->name);
-        }
-        return qn_fail(err, QN_ERR_UNSUPPORTED, "architecture \"%.*s\" is not supported; quern runs %s", QN_STR_ARG(name), known);
-    }
-    QN_TRY(qn_net_read_hparams(net, file, err));
-    return qn_net_bind_tensors(net, file, err);
-}
-
-void qn_net_close(qn_net *net)
-{
-    free(net->layer);
-    free(net->used);
-    *net = (qn_net){ 0 };
 }

@@ -264,6 +264,11 @@ typedef struct qn_kernels {
     void (*sigmoid)(const float *x, int64_t n, float *out);                           /* 1 / (1 + exp(-x))       */
     /** log(1 + exp(x)) = max(x, 0) + log1p(u), u = exp(-|x|), log1p(u) = 2 artanh(u / (u + 2)). out may be x. */
     void (*softplus)(const float *x, int64_t n, float *out);
+    /* max(x, 0), its square; NaN stays. Portable C at every level, as are mul and clamp: few models use them, between products that cost far more */
+    void (*relu)(const float *x, int64_t n, float *out);
+    void (*relu_sqr)(const float *x, int64_t n, float *out);
+    void (*mul)(const float *a, const float *b, int64_t n, float *out);
+    void (*clamp)(const float *x, float most, int64_t n, float *out);                 /* to [-most, most]        */
     /** Rotate pairs of one head in place. cos_sin [n_rot / 2][2]. `neox`: pairs (i, i + n_rot/2), else (2i, 2i + 1).
      *  a' = fma(a, c, -(b * s)), b' = fma(a, s, b * c) */
     void (*rope)(float *x, const float *cos_sin, int32_t n_rot, bool neox);

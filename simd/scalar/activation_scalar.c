@@ -51,6 +51,16 @@ void qn_softplus_array_scalar(const float *x, int64_t n, float *out)
     }
 }
 
+void qn_relu_scalar(const float *x, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = x[i] < 0 ? 0 : x[i];
+}
+
+void qn_relu_sqr_scalar(const float *x, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = x[i] < 0 ? 0 : x[i] * x[i];
+}
+
 void qn_softcap_scalar(const float *x, float cap, int64_t n, float *out)
 {
     for (int64_t i = 0; i < n; i++) out[i] = cap * qn_tanh_scalar(x[i] / cap);

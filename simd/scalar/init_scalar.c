@@ -41,6 +41,10 @@ void qn_init_scalar(qn_kernels *k)
     k->gelu = qn_gelu_array_scalar;
     k->sigmoid = qn_sigmoid_array_scalar;
     k->softplus = qn_softplus_array_scalar;
+    k->relu = qn_relu_scalar;
+    k->relu_sqr = qn_relu_sqr_scalar;
+    k->mul = qn_mul_scalar;
+    k->clamp = qn_clamp_scalar;
     k->rope = qn_rope_scalar;
     k->softmax = qn_softmax_scalar;
     k->exp = qn_exp_array_scalar;

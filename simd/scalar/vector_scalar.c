@@ -13,6 +13,16 @@ void qn_scale_scalar(const float *x, float c, int64_t n, float *out)
     for (int64_t i = 0; i < n; i++) out[i] = x[i] * c;
 }
 
+void qn_mul_scalar(const float *a, const float *b, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = a[i] * b[i];
+}
+
+void qn_clamp_scalar(const float *x, float most, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = x[i] < -most ? -most : x[i] > most ? most : x[i];
+}
+
 void qn_rope_scalar(float *x, const float *cos_sin, int32_t n_rot, bool neox)
 {
     const int32_t half = n_rot / 2;

@@ -88,7 +88,7 @@ bool qn_exec_run_part(qn_exec *x, qn_pool *pool, size_t begin, size_t end);
 /* ---- the stages' functions ---- */
 
 typedef void qn_stage_fn(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads);
-qn_stage_fn qn_op_embed, qn_op_angles, qn_op_matmul, qn_op_store, qn_op_outputs, qn_op_attend;
+qn_stage_fn qn_op_embed, qn_op_angles, qn_op_matmul, qn_op_store, qn_op_outputs, qn_op_attend, qn_op_norm;
 /** Radians a position of every pair, all scalings in. @param freq [n_rot/2] */
 void qn_rope_frequencies(const qn_rope *r, double *freq);
 

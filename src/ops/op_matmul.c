@@ -33,7 +33,26 @@ static int64_t row_end(const qn_weight *w, int64_t panel_end)
     return panel_end * QN_PANEL < w->n_rows ? panel_end * QN_PANEL : w->n_rows;
 }
 
-/* Panels [begin, end) of a matrix times all rows, and the bias. @return rows */
+typedef void unary_fn(const float *x, int64_t n, float *out);
+typedef void glu_fn(const float *gate, const float *up, int64_t n, float *out);
+
+static unary_fn *unary_of(const qn_kernels *k, qn_unary u)
+{
+    unary_fn *const fns[] = {
+        [QN_UNARY_SILU] = k->silu, [QN_UNARY_GELU] = k->gelu, [QN_UNARY_RELU] = k->relu, [QN_UNARY_RELU_SQR] = k->relu_sqr,
+    };
+    return fns[u];
+}
+
+/* What follows the product of a row: bias, bounds, activation. */
+static void finish_row(const qn_kernels *k, const qn_mat *m, int64_t first, int64_t n, float *out)
+{
+    if (m->bias) k->add(out, m->bias + first, n, out);
+    if (m->clamp > 0) k->clamp(out, m->clamp, n, out);
+    if (m->act) unary_of(k, m->act)(out, n, out);
+}
+
+/* Panels [begin, end) of a matrix times all rows, and what follows. @return rows */
 static int64_t multiply(const work *k, const qn_mat *m, int64_t begin, int64_t end, float *out, int64_t out_stride)
 {
     const qn_weight *w = m->w;
@@ -51,10 +70,21 @@ static int64_t multiply(const work *k, const qn_mat *m, int64_t begin, int64_t e
         .scratch = k->scratch,
     };
     qn_kernels_matmul(k->x->k, &k->x->k->matmul[w->fmt->id], &args);
-    if (m->bias)
-        for (int32_t t = 0; t < k->n_tokens; t++)
-            k->x->k->add(out + t * out_stride, m->bias + begin * QN_PANEL, args.n_rows, out + t * out_stride);
+    if (m->bias || m->clamp > 0 || m->act)
+        for (int32_t t = 0; t < k->n_tokens; t++) finish_row(k->x->k, m, begin * QN_PANEL, args.n_rows, out + t * out_stride);
     return args.n_rows;
+}
+
+/* out = act(gate) * up. @param gate  overwritten where the pair has no kernel of its own */
+static void gate_row(const qn_kernels *k, qn_unary act, float *gate, const float *up, int64_t n, float *out)
+{
+    glu_fn *const fused[] = { [QN_UNARY_SILU] = k->swiglu, [QN_UNARY_GELU] = k->geglu, [QN_UNARY_RELU_SQR] = NULL };
+    if (fused[act]) {
+        fused[act](gate, up, n, out);
+        return;
+    }
+    unary_of(k, act)(gate, n, gate);
+    k->mul(gate, up, n, out);
 }
 
 static void gate_tile(const work *k, int64_t begin, int64_t end)
@@ -63,8 +93,7 @@ static void gate_tile(const work *k, int64_t begin, int64_t end)
     const int64_t stride = (end - begin) * QN_PANEL, n = multiply(k, &a->mat[0], begin, end, k->tile[0], stride);
     (void)multiply(k, &a->mat[1], begin, end, k->tile[1], stride);
     for (int32_t t = 0; t < k->n_tokens; t++)
-        (a->glu == QN_GLU_SILU ? k->x->k->swiglu : k->x->k->geglu)(k->tile[0] + t * stride, k->tile[1] + t * stride, n,
-                                                                   qn_exec_row(k->x, a->mat[0].out, t) + begin * QN_PANEL);
+        gate_row(k->x->k, a->glu, k->tile[0] + t * stride, k->tile[1] + t * stride, n, qn_exec_row(k->x, a->mat[0].out, t) + begin * QN_PANEL);
 }
 
 /* While the logits are in the nearest cache: whoever looks for the highest of a large vocabulary need not read it all again. */
@@ -95,7 +124,11 @@ static void plain_tile(const work *k, const qn_mat *m, int64_t begin, int64_t en
         return;
     }
     const int64_t stride = (end - begin) * QN_PANEL, n = multiply(k, m, begin, end, k->tile[0], stride);
-    for (int32_t t = 0; t < k->n_tokens; t++, out += k->x->stride[m->out]) k->x->k->add(out, k->tile[0] + t * stride, n, out);
+    for (int32_t t = 0; t < k->n_tokens; t++, out += k->x->stride[m->out]) {
+        float *row = k->tile[0] + t * stride;
+        if (m->scale != 1) k->x->k->scale(row, m->scale, n, row);
+        k->x->k->add(out, row, n, out);
+    }
 }
 
 /* Panels [begin, end) of matrix m, tile by tile. */

@@ -16,5 +16,5 @@ static void gather(const qn_exec *x, qn_reg r, int32_t i_thread, int32_t n_threa
 void qn_op_outputs(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
 {
     gather(x, s->u.outputs.x, i_thread, n_threads);
-    gather(x, QN_REG_Q, i_thread, n_threads);
+    gather(x, s->u.outputs.also, i_thread, n_threads);
 }

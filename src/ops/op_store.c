@@ -1,11 +1,10 @@
 #include "src/ops/exec.h"
 
-static void turn(const qn_exec *x, const qn_heads *h, const qn_norm *norm, int64_t t, float *head)
+static void turn(const qn_exec *x, const qn_heads *h, const qn_norm *norm, int64_t t, int64_t i_head, float *head)
 {
-    if (norm->kind == QN_NORM_RMS)
-        x->k->rms_norm(head, norm->w, h->head_dim, norm->eps, head);
-    else if (norm->kind == QN_NORM_LAYER)
-        x->k->layer_norm(head, norm->w, norm->b, h->head_dim, norm->eps, head);
+    qn_norm own = *norm;
+    if (own.w) own.w += i_head * h->norm_stride;
+    qn_norm_row(x, &own, head, h->head_dim, head);
     if (h->i_rope < 0) return;
     const qn_rope *r = &x->plan->rope[h->i_rope];
     x->k->rope(head, x->angle[h->i_rope] + t * r->n_rot, r->n_rot, r->neox);
@@ -23,13 +22,13 @@ void qn_op_store(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t 
         const int32_t t = (int32_t)(i / n_tasks), task = (int32_t)(i % n_tasks);
         if (task < h->n_head) {
             float *q = qn_exec_row(x, QN_REG_Q, t) + (int64_t)task * h->head_dim;
-            turn(x, h, &h->q_norm, t, q);
+            turn(x, h, &h->q_norm, t, task, q);
             x->k->scale(q, h->scale, h->head_dim, q);
             continue;
         }
         const int32_t head = task - h->n_head, position = x->batch->position[t], slot = position % QN_KV_POSITIONS;
         float *k = qn_exec_row(x, QN_REG_K, t) + (int64_t)head * h->head_dim;
-        turn(x, h, &h->k_norm, t, k);
+        turn(x, h, &h->k_norm, t, head, k);
         qn_kv_store_k(x->kv_k, k, h->head_dim, slot, qn_kv_k(x->batch->kv[t], h->i_kv, head, position));
         qn_kv_store_v(x->kv_v, qn_exec_row(x, QN_REG_V, t) + (int64_t)head * h->head_dim_v, h->head_dim_v, slot,
                       qn_kv_v(x->batch->kv[t], h->i_kv, head, position));

@@ -21,12 +21,13 @@ static void widen(qn_plan *p, qn_reg r, int64_t width)
     if (width > p->width[r]) p->width[r] = width;
 }
 
-void qn_plan_embed(qn_plan *p, const qn_weight *table, float scale)
+void qn_plan_embed(qn_plan *p, const qn_weight *table, const qn_weight *positions, float scale)
 {
     qn_stage *s = append(p, "embed", qn_op_embed);
     if (!s) return;
     s->joined = true;
-    s->u.embed = (qn_embed_args){ table, scale };
+    s->u.embed = (qn_embed_args){ table, positions, scale };
+    if (table->n_cols > p->row_width) p->row_width = table->n_cols;
     widen(p, p->x, table->n_cols);
 }
 
@@ -73,7 +74,7 @@ static qn_stage *append_matmul(qn_plan *p, const char *name, const qn_input *in,
     return s;
 }
 
-void qn_plan_matmul(qn_plan *p, const char *name, const qn_input *in, const qn_mat *mats, int32_t n_mats, qn_glu_kind glu)
+void qn_plan_matmul(qn_plan *p, const char *name, const qn_input *in, const qn_mat *mats, int32_t n_mats, qn_unary glu)
 {
     qn_stage *s = append_matmul(p, name, in, mats, n_mats);
     if (!s) return;
@@ -81,10 +82,10 @@ void qn_plan_matmul(qn_plan *p, const char *name, const qn_input *in, const qn_m
     for (int32_t i = 0; i < (glu ? 1 : n_mats); i++) widen(p, mats[i].out, mats[i].w->n_rows);
 }
 
-void qn_plan_close(qn_plan *p, const char *name, const qn_input *in, const qn_weight *w, const float *bias, bool has_post_norm)
+void qn_plan_close(qn_plan *p, const char *name, const qn_input *in, const qn_weight *w, const float *bias, const qn_close_to *to)
 {
-    const qn_mat m = { .w = w, .bias = bias, .out = has_post_norm ? QN_REG_T : p->x, .adds = !has_post_norm };
-    qn_plan_matmul(p, name, in, &m, 1, QN_GLU_NONE);
+    const qn_mat m = { .w = w, .bias = bias, .out = to->post_norm ? QN_REG_T : p->x, .adds = !to->post_norm, .scale = to->scale };
+    qn_plan_matmul(p, name, in, &m, 1, QN_UNARY_NONE);
 }
 
 static qn_stage *heads(qn_plan *p, const char *name, qn_stage_fn *run, const qn_heads *h)
@@ -104,11 +105,19 @@ void qn_plan_store(qn_plan *p, const qn_heads *h)
     (void)heads(p, "rope store", qn_op_store, h);
 }
 
-void qn_plan_only_outputs(qn_plan *p)
+void qn_plan_norm(qn_plan *p, const char *name, qn_reg at, const qn_norm *norm, int64_t width)
+{
+    qn_stage *s = append(p, name, qn_op_norm);
+    if (!s) return;
+    s->u.norm = (qn_norm_args){ at, *norm, width };
+    widen(p, at, width);
+}
+
+void qn_plan_only_outputs(qn_plan *p, qn_reg also)
 {
     p->only_outputs = true;
     qn_stage *s = append(p, "outputs", qn_op_outputs);
-    if (s) s->u.outputs.x = p->x;
+    if (s) s->u.outputs = (qn_outputs_args){ p->x, also };
 }
 
 void qn_plan_attend(qn_plan *p, const qn_heads *h)
@@ -117,10 +126,10 @@ void qn_plan_attend(qn_plan *p, const qn_heads *h)
     if (s) s->cost = qn_cost_attend;
 }
 
-void qn_plan_head(qn_plan *p, const qn_input *in, const qn_weight *head, float softcap, float logit_scale)
+void qn_plan_head(qn_plan *p, const qn_input *in, const qn_weight *head, const float *bias, float softcap, float logit_scale)
 {
     p->i_layer = -1;
-    qn_stage *s = append_matmul(p, "head", in, &(qn_mat){ .w = head }, 1);
+    qn_stage *s = append_matmul(p, "head", in, &(qn_mat){ .w = head, .bias = bias }, 1);
     if (!s) return;
     s->u.matmul.to_logits = true;
     p->n_logits = head->n_rows;

@@ -24,8 +24,8 @@ typedef enum qn_reg {
 } qn_reg;
 
 typedef enum qn_norm_kind { QN_NORM_NONE = 0, QN_NORM_RMS, QN_NORM_LAYER } qn_norm_kind;
-/** Gated units (Shazeer 2020). */
-typedef enum qn_glu_kind { QN_GLU_NONE = 0, QN_GLU_SILU, QN_GLU_GELU } qn_glu_kind;
+/** Activations; `act(gate) * up` is a gated unit (Shazeer 2020). */
+typedef enum qn_unary { QN_UNARY_NONE = 0, QN_UNARY_SILU, QN_UNARY_GELU, QN_UNARY_RELU, QN_UNARY_RELU_SQR } qn_unary;
 
 typedef struct qn_norm {
     qn_norm_kind kind;
@@ -44,7 +44,7 @@ typedef struct qn_rope {
     double ext_factor, attn_factor, beta_fast, beta_slow;
     int32_t n_ctx_orig;
 } qn_rope;
-enum { QN_MAX_ROPES = 2 };
+enum { QN_MAX_ROPES = 4 };
 
 typedef struct qn_plan qn_plan;
 typedef struct qn_exec qn_exec;
@@ -53,6 +53,7 @@ typedef struct qn_exec qn_exec;
 
 typedef struct qn_embed_args {
     const qn_weight *table;
+    const qn_weight *positions; /* a row for each position, added; NULL: none                */
     float scale;
 } qn_embed_args;
 
@@ -68,13 +69,24 @@ typedef struct qn_input {
 
 typedef struct qn_outputs_args {
     qn_reg x;                /* where the residual stream is                                 */
+    qn_reg also;             /* what else the stages behind read                             */
 } qn_outputs_args;
+
+/** A norm of a register's rows, in place. */
+typedef struct qn_norm_args {
+    qn_reg at;
+    qn_norm norm;
+    int64_t width;
+} qn_norm_args;
 
 typedef struct qn_mat {
     const qn_weight *w;
     const float *bias;       /* [n_rows] or NULL                                             */
     qn_reg out;
-    bool adds;               /* the result is added to what `out` holds                      */
+    float clamp;             /* the result is kept within -clamp and clamp; 0: as it is      */
+    qn_unary act;            /* then it goes through this                                    */
+    bool adds;               /* then it is added, times `scale`, to what `out` holds         */
+    float scale;
 } qn_mat;
 enum { QN_MAX_MATS = 4 };
 
@@ -82,7 +94,7 @@ typedef struct qn_matmul_stage_args {
     qn_input in;
     qn_mat mat[QN_MAX_MATS]; /* all read the same rows                                       */
     int32_t n_mats;
-    qn_glu_kind glu;         /* not NONE: act(mat[0]) * mat[1] is the result, into mat[0].out */
+    qn_unary glu;            /* not NONE: glu(mat[0]) * mat[1] is the result, into mat[0].out */
     bool to_logits;
     float softcap;           /* logits only; 0: none                                         */
     float logit_scale;       /* 1: none                                                      */
@@ -97,6 +109,7 @@ typedef struct qn_heads {
     float softcap;           /* of the scores; 0: none                                       */
     const float *sinks;      /* [n_head] or NULL                                             */
     qn_norm q_norm, k_norm;  /* over a head, before the rotation                             */
+    int32_t norm_stride;     /* floats from one head's norm weights to the next's; 0: all have the same */
 } qn_heads;
 
 /** What the hardware must do at least. */
@@ -115,6 +128,7 @@ typedef struct qn_stage {
     union {
         qn_embed_args embed;
         qn_outputs_args outputs;
+        qn_norm_args norm;
         qn_matmul_stage_args matmul;
         qn_heads heads;
     } u;
@@ -140,22 +154,32 @@ struct qn_plan {
 
 /* ---- builders; each appends one stage ---- */
 
-void qn_plan_embed(qn_plan *p, const qn_weight *table, float scale);
+/** @param positions  [n_positions][n_embd], added; NULL: none */
+void qn_plan_embed(qn_plan *p, const qn_weight *table, const qn_weight *positions, float scale);
 void qn_plan_rope(qn_plan *p, const qn_rope *ropes, int32_t n_ropes);
 /** Rows for qn_plan_matmul: pre(x), where first x += post(t). Either norm may be NONE. The residual stream moves with a post-norm. */
 qn_input qn_plan_normed(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t width);
 /** Rows of `from` as they are. */
 qn_input qn_plan_rows(qn_reg from, int64_t width);
 /** @param glu  not NONE: two matrices of one shape, gate and up */
-void qn_plan_matmul(qn_plan *p, const char *name, const qn_input *in, const qn_mat *mats, int32_t n_mats, qn_glu_kind glu);
+void qn_plan_matmul(qn_plan *p, const char *name, const qn_input *in, const qn_mat *mats, int32_t n_mats, qn_unary glu);
+/** A norm of the rows of a register, in place. */
+void qn_plan_norm(qn_plan *p, const char *name, qn_reg at, const qn_norm *norm, int64_t width);
+/** Where a half of a block puts its result. */
+typedef struct qn_close_to {
+    bool post_norm;          /* into T, whence a norm takes it; else it is added to the residual stream */
+    float scale;             /* of what is added                                             */
+} qn_close_to;
 /** A matrix whose result goes into the residual stream, at once or, where a post-norm follows, by way of T. */
-void qn_plan_close(qn_plan *p, const char *name, const qn_input *in, const qn_weight *w, const float *bias, bool has_post_norm);
+void qn_plan_close(qn_plan *p, const char *name, const qn_input *in, const qn_weight *w, const float *bias, const qn_close_to *to);
 /** Norm and rotate q and k, write k and v to the cache. */
 void qn_plan_store(qn_plan *p, const qn_heads *h);
-/** From here on only tokens whose logits are asked for: their x and q move to the front. After the last layer's store. */
-void qn_plan_only_outputs(qn_plan *p);
+/** From here on only tokens whose logits are asked for: their rows of the residual stream and of `also` move to the front. In the last layer, once
+ *  everything that later tokens need is stored. */
+void qn_plan_only_outputs(qn_plan *p, qn_reg also);
 void qn_plan_attend(qn_plan *p, const qn_heads *h);
-void qn_plan_head(qn_plan *p, const qn_input *in, const qn_weight *head, float softcap, float logit_scale);
+/** @param bias  [n_vocab] or NULL */
+void qn_plan_head(qn_plan *p, const qn_input *in, const qn_weight *head, const float *bias, float softcap, float logit_scale);
 
 qn_status qn_plan_finish(const qn_plan *p, qn_err *err);
 void qn_plan_free(qn_plan *p);

@@ -2,7 +2,7 @@
 
 #include "src/ops/exec.h"
 
-static void norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_t width, float *out)
+void qn_norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_t width, float *out)
 {
     if (n->kind == QN_NORM_RMS)
         x->k->rms_norm(in, n->w, width, n->eps, out);
@@ -21,6 +21,18 @@ static void quantize_row(const qn_exec *x, const float *row, int64_t width, cons
     if (x->k->split_a16) x->k->split_a16(to->q + at, (width + QN_ACT_BLOCK - 1) / QN_ACT_BLOCK, to->planes + block * x->k->split_bytes);
 }
 
+/* A token is a task. */
+void qn_op_norm(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
+{
+    const qn_norm_args *a = &s->u.norm;
+    int64_t begin, end;
+    qn_split(qn_exec_n_rows(x, s), i_thread, n_threads, &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        float *row = qn_exec_row(x, a->at, (int32_t)i);
+        qn_norm_row(x, &a->norm, row, a->width, row);
+    }
+}
+
 /* Columns [begin, end) of the residual stream move on. Every thread may have made the whole row; each keeps its own part of it.
  */
 static void keep_residual(const qn_exec *x, const qn_input *in, int32_t i, const float *row, int64_t begin, int64_t end)
@@ -35,13 +47,13 @@ static void make_row(const qn_exec *x, const qn_input *in, int32_t i, const qn_r
     const float *row = qn_exec_row(x, in->from, i);
     float *out = to->x + i * to->x_stride;
     if (in->post.kind != QN_NORM_NONE) {
-        norm_row(x, &in->post, row, in->width, out);
+        qn_norm_row(x, &in->post, row, in->width, out);
         x->k->add(qn_exec_row(x, in->x, i), out, in->width, out);
         keep_residual(x, in, i, out, begin, end);
         row = out;
     }
     if (in->pre.kind != QN_NORM_NONE) {
-        norm_row(x, &in->pre, row, in->width, out);
+        qn_norm_row(x, &in->pre, row, in->width, out);
         row = out;
     }
     if (in->quantised) quantize_row(x, row, in->width, to, i);

@@ -19,6 +19,9 @@ enum { QN_OWN_ROWS = 4 };
 
 struct qn_act;
 
+/** One row through a norm that is not NONE; out may be in. */
+void qn_norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_t width, float *out);
+
 /**
  * Make the rows of a stage. Called by every thread; when it returns, all rows are there (a barrier stands inside where threads
  * make them for each other).

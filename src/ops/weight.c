@@ -21,7 +21,7 @@ bool qn_weight_describe(qn_weight *w, const qn_fmt *fmt, int64_t i_tensor, int64
     return qn_size_mul((size_t)w->n_panels, w->panel_bytes, &w->n_bytes);
 }
 
-qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, qn_err *err)
+qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, int64_t first, int64_t n_rows, qn_err *err)
 {
     qn_tensor_info t;
     if (!qn_file_tensor_at(file, i_tensor, &t)) return qn_fail(err, QN_ERR_NOT_FOUND, "no tensor %lld", (long long)i_tensor);
@@ -29,18 +29,20 @@ qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, qn
     size_t row_bytes;
     if (!fmt || t.type < 0 || t.type >= QN_MAX_FMT_ID || !qn_fmt_row_bytes(fmt, t.dims[0], &row_bytes))
         return qn_fail(err, QN_ERR_UNSUPPORTED, "tensor %.*s has a type that cannot be multiplied", QN_STR_ARG(t.name));
-    if (!qn_weight_describe(w, fmt, i_tensor, t.dims[1] * t.dims[2] * t.dims[3], t.dims[0]))
-        return qn_fail(err, QN_ERR_FORMAT, "tensor %.*s is too large", QN_STR_ARG(t.name));
+    if (!qn_weight_describe(w, fmt, i_tensor, n_rows, t.dims[0])) return qn_fail(err, QN_ERR_FORMAT, "tensor %.*s is too large", QN_STR_ARG(t.name));
+    w->first_row = first;
     return QN_OK;
 }
 
-qn_status qn_vector_bind(qn_vector *v, const qn_file *file, int64_t i_tensor, qn_err *err)
+qn_status qn_vector_bind(qn_vector *v, const qn_file *file, int64_t i_tensor, int64_t first, int64_t n, qn_err *err)
 {
     qn_tensor_info t;
     if (!qn_file_tensor_at(file, i_tensor, &t)) return qn_fail(err, QN_ERR_NOT_FOUND, "no tensor %lld", (long long)i_tensor);
     const qn_fmt *fmt = qn_fmt_by_id(t.type);
     if (!fmt) return qn_fail(err, QN_ERR_UNSUPPORTED, "tensor %.*s has a type without decoder", QN_STR_ARG(t.name));
-    *v = (qn_vector){ .fmt = fmt, .i_tensor = i_tensor, .n = t.dims[0] * t.dims[1] * t.dims[2] * t.dims[3] };
+    if (first % fmt->block || n % fmt->block)
+        return qn_fail(err, QN_ERR_UNSUPPORTED, "tensor %.*s has blocks of %d elements over the end of a vector", QN_STR_ARG(t.name), fmt->block);
+    *v = (qn_vector){ .fmt = fmt, .i_tensor = i_tensor, .first = first, .n = n };
     return QN_OK;
 }
 
@@ -96,7 +98,12 @@ size_t qn_weight_file_bytes(const qn_weight *w)
     return row_bytes_of(w) * QN_PANEL;
 }
 
+size_t qn_weight_file_offset(const qn_weight *w)
+{
+    return row_bytes_of(w) * (size_t)w->first_row;
+}
+
 void qn_vector_load(const qn_vector *v, const uint8_t *bytes)
 {
-    v->fmt->decode(bytes, v->n / v->fmt->block, v->w);
+    v->fmt->decode(bytes + (size_t)(v->first / v->fmt->block) * (size_t)v->fmt->bytes, v->n / v->fmt->block, v->w);
 }

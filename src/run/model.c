@@ -54,15 +54,15 @@ static qn_status load_weight(void *user, qn_weight *w)
 {
     enum { SLICE = 16 << 20 }; /* bytes of the file */
     loader *l = user;
-    const uint8_t *bytes = qn_file_tensor_bytes(l->m->file, w->i_tensor);
-    const size_t panel = qn_weight_file_bytes(w);
+    const size_t panel = qn_weight_file_bytes(w), first = qn_weight_file_offset(w);
+    const uint8_t *bytes = qn_file_tensor_bytes(l->m->file, w->i_tensor) + first;
     const int64_t n_slice = panel < SLICE ? (int64_t)(SLICE / panel) : 1;
     w->panels = (uint8_t *)l->m->arena + l->at;
     qn_file_tensor_expect(l->m->file, w->i_tensor);
     for (int64_t p = 0; p < w->n_panels; p += n_slice) {
         const int64_t end = p + n_slice < w->n_panels ? p + n_slice : w->n_panels;
         qn_weight_pack(w, bytes, p, end, l->pool);
-        qn_file_tensor_drop(l->m->file, w->i_tensor, (size_t)p * panel, (size_t)(end - p) * panel);
+        qn_file_tensor_drop(l->m->file, w->i_tensor, first + (size_t)p * panel, (size_t)(end - p) * panel);
         QN_TRY(progress(l, (size_t)end * w->panel_bytes));
     }
     l->at += w->n_bytes;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_EMBD = 256, N_LAYER = 6, N_HEAD = 4, N_HEAD_KV = 2, HEAD_DIM = 64, N_FF = 512 };
+enum { N_LAYER = 6, HEAD_DIM = 64 };
 
 /* Where a block keeps its half-float scales, and their size for weights of about 0.05: the rest may be any bytes. */
 typedef struct scales {
@@ -90,15 +90,15 @@ static qn_status add_tensor(void *user, const qn_tensor_due *t)
     maker *m = user;
     if (t->is_optional && strcmp(t->name, "rope_freqs.weight")) return QN_OK;
     const qn_fmt *fmt = qn_fmt_by_id(t->is_vector ? 0 : m->fmt);
-    const int64_t n = t->cols * t->rows;
+    const int64_t n = t->cols * t->rows * t->slices;
     uint8_t *bytes = malloc((size_t)(n / fmt->block * fmt->bytes));
     if (!bytes) return QN_ERR_NOMEM;
     m->data[m->n_data++] = bytes;
     if (t->is_vector) fill_floats(bytes, 0, n, 1, 0.1f, &m->state);
     else if (fmt->block == 1) fill_floats(bytes, fmt->id, n, 0, 0.08f, &m->state);
     else fill_blocks(bytes, fmt, n / fmt->block, &m->state);
-    const int64_t dims[] = { t->cols, t->rows };
-    return qn_writer_tensor(m->w, t->name, fmt->id, t->is_vector ? 1 : 2, dims, bytes);
+    const int64_t dims[] = { t->cols, t->rows, t->slices };
+    return qn_writer_tensor(m->w, t->name, fmt->id, t->is_vector ? 1 : t->slices > 1 ? 3 : 2, dims, bytes);
 }
 
 static void add_vocabulary(qn_writer *w)
@@ -125,26 +125,66 @@ static void add_vocabulary(qn_writer *w)
     qn_writer_key_u32(w, "tokenizer.ggml.unknown_token_id", 0);
 }
 
-static void add_keys(qn_writer *w, const char *arch)
+/* What a tiny model has of each key that an architecture reads: no architecture is named here. */
+typedef enum value_kind { IS_INT, IS_FLOAT, IS_BOOL } value_kind;
+typedef struct tiny_key {
+    const char *name;
+    value_kind kind;
+    double value;
+} tiny_key;
+static const tiny_key tiny_keys[] = {
+    { "context_length", IS_INT, TINY_CTX },
+    { "embedding_length", IS_INT, 256 },
+    { "feed_forward_length", IS_INT, 512 },
+    { "attention.head_count", IS_INT, 4 },
+    { "attention.head_count_kv", IS_INT, 2 },
+    { "attention.key_length", IS_INT, HEAD_DIM },
+    { "attention.value_length", IS_INT, HEAD_DIM },
+    { "attention.sliding_window", IS_INT, TINY_WINDOW },
+    { "attention.layer_norm_rms_epsilon", IS_FLOAT, 1e-5 },
+    { "attention.layer_norm_epsilon", IS_FLOAT, 1e-5 },
+    { "attention.scale", IS_FLOAT, 0.1 },
+    { "attention.clamp_kqv", IS_FLOAT, 1.5 },
+    { "attn_logit_softcapping", IS_FLOAT, 50 },
+    { "final_logit_softcapping", IS_FLOAT, 30 },
+    { "logit_scale", IS_FLOAT, 0.5 },
+    { "residual_scale", IS_FLOAT, 0.75 },
+    { "embedding_scale", IS_FLOAT, 2 },
+    { "use_parallel_residual", IS_BOOL, 1 },
+};
+
+typedef struct key_writer {
+    qn_writer *w;
+    const char *arch;
+} key_writer;
+
+static qn_status add_key(void *user, const qn_key_row *row)
 {
-    static const struct {
-        const char *key;
-        uint32_t value;
-    } keys[] = {
-        { "block_count", N_LAYER }, { "context_length", TINY_CTX }, { "embedding_length", N_EMBD }, { "feed_forward_length", N_FF },
-        { "attention.head_count", N_HEAD }, { "attention.head_count_kv", N_HEAD_KV }, { "attention.key_length", HEAD_DIM },
-        { "attention.value_length", HEAD_DIM }, { "attention.sliding_window", TINY_WINDOW },
-    };
+    const key_writer *kw = user;
     char name[96];
-    qn_writer_key_str(w, "general.architecture", (qn_str){ arch, strlen(arch) });
-    qn_writer_key_str(w, "general.name", QN_LIT("tiny"));
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        snprintf(name, sizeof name, "%s.%s", arch, keys[i].key);
-        qn_writer_key_u32(w, name, keys[i].value);
+    size_t i = 0;
+    while (i < sizeof tiny_keys / sizeof *tiny_keys && strcmp(tiny_keys[i].name, row->name)) i++;
+    if (i == sizeof tiny_keys / sizeof *tiny_keys) {
+        if (row->required) fprintf(stderr, "tiny models have no value for the key %s\n", row->name);
+        return row->required ? QN_ERR_NOT_FOUND : QN_OK;
     }
-    snprintf(name, sizeof name, "%s.attention.layer_norm_rms_epsilon", arch);
-    qn_writer_key_f32(w, name, 1e-5f);
+    const tiny_key *k = &tiny_keys[i];
+    snprintf(name, sizeof name, "%s.%s", kw->arch, k->name);
+    if (k->kind == IS_INT) qn_writer_key_u32(kw->w, name, (uint32_t)k->value);
+    else if (k->kind == IS_FLOAT) qn_writer_key_f32(kw->w, name, (float)k->value);
+    else qn_writer_key_bool(kw->w, name, k->value != 0);
+    return QN_OK;
+}
+
+static qn_status add_keys(qn_writer *w, const qn_arch *arch)
+{
+    char name[96];
+    qn_writer_key_str(w, "general.architecture", (qn_str){ arch->name, strlen(arch->name) });
+    qn_writer_key_str(w, "general.name", QN_LIT("tiny"));
+    snprintf(name, sizeof name, "%s.block_count", arch->name);
+    qn_writer_key_u32(w, name, N_LAYER);
     add_vocabulary(w);
+    return qn_arch_each_key(arch, add_key, &(key_writer){ w, arch->name });
 }
 
 /* Which tensors are due is the model code's knowledge: the keys are written to a file of their own, and the network reads them there. */
@@ -153,14 +193,15 @@ static qn_status write_model(const char *path, const char *arch, maker *m, qn_er
     qn_file *keys = NULL;
     qn_net net = { .n_vocab = TINY_VOCAB, .arch = qn_arch_find((qn_str){ arch, strlen(arch) }) };
     QN_TRY(qn_writer_open(&m->w, path, 32, err));
-    add_keys(m->w, arch);
+    const qn_status known = add_keys(m->w, net.arch);
     QN_TRY(qn_writer_close(&m->w, err));
+    QN_TRY(known);
     QN_TRY(qn_file_open(&keys, path, err));
     qn_status s = qn_net_read_hparams(&net, keys, err);
     qn_file_close(&keys);
     if (s == QN_OK) s = qn_writer_open(&m->w, path, 32, err);
     if (s == QN_OK) {
-        add_keys(m->w, arch);
+        (void)add_keys(m->w, net.arch);
         s = qn_net_each_tensor(&net, add_tensor, m);
     }
     const qn_status closed = qn_writer_close(&m->w, err); /* knows the first failure's sentence */

@@ -1,0 +1,110 @@
+#include "models/model.h"
+
+/* Attention with grouped queries (Ainslie et al. 2023): q, k and v as three tensors or as the rows of one, norms of q and k of every kind. */
+
+#define AT(field) offsetof(qn_layer, field)
+static const qn_key_row keys[] = {
+    { "attention.head_count", QN_KEY_LAYER, AT(n_head), true, 0, 1 << 16 },
+    { "attention.head_count_kv", QN_KEY_LAYER, AT(n_head_kv), false, 0, 1 << 16 },
+    { "attention.key_length", QN_KEY_LAYER, AT(head_dim), false, 0, QN_MAX_HEAD_DIM },
+    { "attention.value_length", QN_KEY_LAYER, AT(head_dim_v), false, 0, QN_MAX_HEAD_DIM },
+    { "attention.sliding_window", QN_KEY_LAYER, AT(window), false, 0, INT32_MAX },
+};
+
+#define ANY_QK_NORM (QN_F_QK_NORM | QN_F_QK_NORM_HEADS | QN_F_QK_NORM_WIDE)
+#define QKV_WEIGHTS .at = { AT(wq), AT(wk), AT(wv) }, .n_at = 3, .rows = { qn_dim_q, qn_dim_k, qn_dim_v }
+#define QKV_BIASES .is_vector = true, .at = { AT(bq), AT(bk), AT(bv) }, .n_at = 3, .rows = { qn_dim_q, qn_dim_k, qn_dim_v }
+static const qn_tensor_row tensors[] = {
+    { "blk.%d.attn_qkv.weight", QKV_WEIGHTS, .cols = qn_dim_embd, .only = QN_F_QKV_FUSED, .required = QN_ALWAYS },
+    { "blk.%d.attn_qkv.bias", QKV_BIASES, .only = QN_F_QKV_FUSED, .required = QN_F_QKV_BIAS },
+    { "blk.%d.attn_q.weight", QN_LAYER_W(wq), .cols = qn_dim_embd, .rows = { qn_dim_q }, .unless = QN_F_QKV_FUSED, .required = QN_ALWAYS },
+    { "blk.%d.attn_k.weight", QN_LAYER_W(wk), .cols = qn_dim_embd, .rows = { qn_dim_k }, .unless = QN_F_QKV_FUSED, .required = QN_ALWAYS },
+    { "blk.%d.attn_v.weight", QN_LAYER_W(wv), .cols = qn_dim_embd, .rows = { qn_dim_v }, .unless = QN_F_QKV_FUSED, .required = QN_ALWAYS },
+    { "blk.%d.attn_q.bias", QN_LAYER_V(bq), .rows = { qn_dim_q }, .unless = QN_F_QKV_FUSED, .required = QN_F_QKV_BIAS },
+    { "blk.%d.attn_k.bias", QN_LAYER_V(bk), .rows = { qn_dim_k }, .unless = QN_F_QKV_FUSED, .required = QN_F_QKV_BIAS },
+    { "blk.%d.attn_v.bias", QN_LAYER_V(bv), .rows = { qn_dim_v }, .unless = QN_F_QKV_FUSED, .required = QN_F_QKV_BIAS },
+    { "blk.%d.attn_q_norm.weight", QN_LAYER_V(q_norm), .rows = { qn_dim_q_norm }, .only = ANY_QK_NORM, .required = QN_ALWAYS },
+    { "blk.%d.attn_k_norm.weight", QN_LAYER_V(k_norm), .rows = { qn_dim_k_norm }, .only = ANY_QK_NORM, .required = QN_ALWAYS },
+    { "blk.%d.attn_output.weight", QN_LAYER_W(wo), .cols = qn_dim_o, .rows = { qn_dim_embd }, .required = QN_ALWAYS },
+    { "blk.%d.attn_output.bias", QN_LAYER_V(bo), .rows = { qn_dim_embd }, .only = QN_F_OUT_BIAS | QN_F_BIAS_OPTIONAL, .required = QN_F_OUT_BIAS },
+};
+
+static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
+{
+    if (l->n_head < 1) return qn_fail(err, QN_ERR_FORMAT, "layer %d has %d heads; it must be at least 1", i, l->n_head);
+    if (l->n_head_kv == 0) l->n_head_kv = l->n_head;
+    if (l->n_head % l->n_head_kv) return qn_fail(err, QN_ERR_FORMAT, "layer %d: %d heads do not divide into %d KV heads", i, l->n_head, l->n_head_kv);
+    if (l->head_dim == 0) l->head_dim = net->n_embd / l->n_head;
+    if (l->head_dim_v == 0) l->head_dim_v = l->head_dim;
+    if (l->head_dim < 8 || l->head_dim % 8 || l->head_dim > QN_MAX_HEAD_DIM || l->head_dim_v % 8 || l->head_dim_v > QN_MAX_HEAD_DIM)
+        return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d: heads of %d and %d dimensions; quern has multiples of 8 up to %d", i, l->head_dim,
+                       l->head_dim_v, QN_MAX_HEAD_DIM);
+    for (const qn_layer *first = net->layer; first < l; first++) /* angles and the scale of attention are those of one size for all layers */
+        if (first->head_dim && first->head_dim != l->head_dim)
+            return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d has heads of %d dimensions and a layer before it of %d; quern has one size for all layers", i,
+                           l->head_dim, first->head_dim);
+    if ((int64_t)l->n_head * l->head_dim > 1 << 24 || (int64_t)l->n_head * l->head_dim_v > 1 << 24)
+        return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d: %d heads of %d dimensions are too many", i, l->n_head, l->head_dim);
+    return QN_OK;
+}
+
+/* The norm of each head; one over all heads together is a stage of its own. */
+static qn_norm head_norm(const qn_net *net, const qn_layer *l, const qn_vector *w)
+{
+    return l->features & QN_F_QK_NORM_WIDE ? (qn_norm){ 0 } : qn_net_norm(net, w, NULL);
+}
+
+static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
+{
+    return (qn_heads){
+        .n_head = l->n_head,
+        .n_head_kv = l->n_head_kv,
+        .head_dim = l->head_dim,
+        .head_dim_v = l->head_dim_v,
+        .window = l->window,
+        .i_rope = l->i_rope >= 0 && net->rope[l->i_rope].n_rot ? l->i_rope : -1,
+        .i_kv = i_layer,
+        .scale = net->attn_scale,
+        .softcap = net->attn_softcap,
+        .q_norm = head_norm(net, l, &l->q_norm),
+        .k_norm = head_norm(net, l, &l->k_norm),
+        .norm_stride = l->features & QN_F_QK_NORM_HEADS ? l->head_dim : 0,
+    };
+}
+
+static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in)
+{
+    const qn_heads heads = heads_of(net, l, i_layer);
+    const qn_mat qkv[] = {
+        { .w = &l->wq, .bias = l->bq.w, .out = QN_REG_Q, .clamp = net->kqv_clamp },
+        { .w = &l->wk, .bias = l->bk.w, .out = QN_REG_K, .clamp = net->kqv_clamp },
+        { .w = &l->wv, .bias = l->bv.w, .out = QN_REG_V, .clamp = net->kqv_clamp },
+    };
+    qn_plan_matmul(p, "qkv", in, qkv, 3, QN_UNARY_NONE);
+    if (l->features & QN_F_QK_NORM_WIDE) {
+        const qn_norm q = qn_net_norm(net, &l->q_norm, NULL), k = qn_net_norm(net, &l->k_norm, NULL);
+        qn_plan_norm(p, "q norm", QN_REG_Q, &q, l->wq.n_rows);
+        qn_plan_norm(p, "k norm", QN_REG_K, &k, l->wk.n_rows);
+    }
+    qn_plan_store(p, &heads);
+    if (i_layer == net->n_layer - 1) qn_plan_only_outputs(p, QN_REG_Q);
+    qn_plan_attend(p, &heads);
+}
+
+static void close(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to)
+{
+    (void)net;
+    const qn_input o = qn_plan_rows(QN_REG_O, l->wo.n_cols);
+    qn_plan_close(p, "attn out", &o, &l->wo, l->bo.w, to);
+}
+
+const qn_part qn_mix_attention = {
+    .name = "attention",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .tensors = tensors,
+    .n_tensors = sizeof tensors / sizeof *tensors,
+    .check = check,
+    .plan = plan,
+    .close = close,
+};
