@@ -15,8 +15,8 @@ typedef struct bench_numbers {
 typedef struct bench_args {
     cli_engine engine;
     cli_list models, more_models, pair_text;
-    const char *prompt, *generate, *depth, *threads, *cpu;
-    bench_numbers p, n, d, t;
+    const char *prompt, *generate, *depth, *threads, *cpu, *parallel;
+    bench_numbers p, n, d, t, np;
     int32_t pair[CLI_LIST_MAX][2];          /* [pair_text.n] prompt, generated                       */
     char level_text[256];
     const char *level[BENCH_MAX_VALUES];    /* [n_levels]; NULL: the highest                         */
@@ -24,9 +24,11 @@ typedef struct bench_args {
     bool json, csv, profile, layers, no_limits;
 } bench_args;
 
-/** Read a prompt of n_prompt tokens, then generate n_gen, after `depth` tokens that are there already. */
+/** Read a prompt of n_prompt tokens, then generate n_gen, after `depth` tokens that are there already: in one session, or in n_parallel timelines at
+ *  once, as requests. */
 typedef struct bench_test {
     int32_t n_prompt, n_gen, depth;
+    int32_t n_parallel;                     /* 0: a session                                          */
 } bench_test;
 
 /** What threads of this machine do at most at a level. */
@@ -73,7 +75,7 @@ extern const bench_format bench_table, bench_csv, bench_json;
 /** Check the lists of the command line. @return -1 to go on, else the exit code, after a message */
 int bench_args_check(bench_args *a);
 
-/** "pp512", "tg128@d4096", "pp512+tg128". */
+/** "pp512", "tg128@d4096", "pp512+tg128", "pp512+tg128 x8". */
 void bench_test_name(const bench_test *t, char *out, size_t cap);
 /** Seconds that the machine's limits allow for bytes and multiply-adds at least; 0: not known. `bound`: which one, "memory" or "multiply". */
 double bench_least_seconds(const bench_limit *l, double bytes, double mul_adds, const char **bound);
@@ -81,7 +83,7 @@ double bench_least_seconds(const bench_limit *l, double bytes, double mul_adds, 
 double bench_limit_rate(const bench_result *r, const char **bound);
 static inline int32_t bench_n_tokens(const bench_test *t)
 {
-    return t->n_prompt + t->n_gen;
+    return (t->n_prompt + t->n_gen) * (t->n_parallel ? t->n_parallel : 1);
 }
 
 /** Stages of a profile as they are told: each, or those of one name together (i_layer -1), in the order in which they run first.
@@ -97,6 +99,13 @@ uint64_t bench_n_steps(const bench_result *r);
  * @return -1 to go on, else the exit code, after a message
  */
 int bench_time(const bench_args *a, qn_engine *e, qn_session *s, const int32_t *ids, float *logits, bench_result *r);
+
+/** One run of a test in n_parallel timelines. @param i_run  its number: each has tokens of its own  @param seconds  out: from the first request to
+ *  the last end */
+qn_status bench_parallel(qn_engine *e, const bench_test *t, int32_t n_vocab, int32_t i_run, double *seconds, qn_err *err);
+
+/** Token ids that look random; the same for the same seed, 1 .. */
+void bench_fill_tokens(int32_t *ids, int64_t n, int32_t n_vocab, uint64_t seed);
 
 /** Evaluate a single token on a session of its own. @return as bench_time */
 int bench_first_token(const bench_args *a, float *logits);

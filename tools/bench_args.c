@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TOKENS = 1 << 24, MOST_THREADS = 512 };
+enum { MOST_TOKENS = 1 << 24, MOST_THREADS = 512, MOST_PARALLEL = 4096 };
 
 static int parse_numbers(const char *name, const char *text, int32_t hi, bench_numbers *out)
 {
@@ -74,6 +74,9 @@ int bench_args_check(bench_args *a)
     int code = parse_numbers("-p", a->prompt, MOST_TOKENS, &a->p);
     if (code < 0) code = parse_numbers("-n", a->generate, MOST_TOKENS, &a->n);
     if (code < 0) code = parse_numbers("-d", a->depth, MOST_TOKENS, &a->d);
+    if (code < 0 && a->parallel) code = parse_numbers("--parallel", a->parallel, MOST_PARALLEL, &a->np);
+    for (int32_t i = 0; i < a->np.n && code < 0; i++)
+        if (!a->np.v[i]) code = cli_usage("bench: --parallel takes numbers from 1 on");
     if (code < 0) code = parse_numbers("-t", a->threads, MOST_THREADS, &a->t);
     for (int32_t i = 0; i < a->pair_text.n && code < 0; i++) code = parse_pair(a->pair_text.item[i], a->pair[i]);
     if (code < 0) code = parse_levels(a);

@@ -6,7 +6,7 @@
 static bool begin(void **state, const bench_args *a)
 {
     static const char header[] = "model,arch,n_params,file_bytes,weight_bytes,test,n_prompt,n_gen,depth,threads,cpu,exact,runs,tokens_per_second,best,"
-                                 "stddev,bytes,mul_adds,read_bytes_per_second,mul_adds_per_second,limit,share,bound,load_seconds,cached";
+                                 "stddev,bytes,mul_adds,read_bytes_per_second,mul_adds_per_second,limit,share,bound,load_seconds,cached,parallel";
     (void)a;
     puts(header);
     fflush(stdout);
@@ -58,7 +58,7 @@ static void result(void *state, const bench_args *a, const bench_model *m, const
     known(limit > 0 ? r->best / limit : 0);
     printf("%s,%.6g,", bound, m->load_seconds);
     if (m->cached >= 0) printf("%.4g", m->cached);
-    putchar('\n');
+    printf(",%d\n", r->test.n_parallel);
     fflush(stdout);
 }
 

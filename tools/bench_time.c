@@ -9,11 +9,12 @@
 
 void bench_test_name(const bench_test *t, char *out, size_t cap)
 {
-    char depth[24] = "", generate[24] = "", prompt[24] = "";
+    char depth[24] = "", generate[24] = "", prompt[24] = "", parallel[24] = "";
     if (t->n_prompt) snprintf(prompt, sizeof prompt, "pp%d%s", t->n_prompt, t->n_gen ? "+" : "");
     if (t->n_gen) snprintf(generate, sizeof generate, "tg%d", t->n_gen);
     if (t->depth) snprintf(depth, sizeof depth, "@d%d", t->depth);
-    snprintf(out, cap, "%s%s%s", prompt, generate, depth);
+    if (t->n_parallel) snprintf(parallel, sizeof parallel, " x%d", t->n_parallel);
+    snprintf(out, cap, "%s%s%s%s", prompt, generate, depth, parallel);
 }
 
 double bench_least_seconds(const bench_limit *l, double bytes, double mul_adds, const char **bound)
@@ -43,7 +44,7 @@ static qn_status evaluate(qn_session *s, const bench_test *t, const int32_t *ids
 }
 
 /* Bring the session to the depth of the test, then time its tokens. */
-static qn_status run_once(qn_engine *e, qn_session *s, const bench_test *t, const int32_t *ids, float *logits, double *seconds, qn_err *err)
+static qn_status run_session(qn_engine *e, qn_session *s, const bench_test *t, const int32_t *ids, float *logits, double *seconds, qn_err *err)
 {
     qn_status status = QN_OK;
     const int32_t have = qn_session_rewind(s, ids, t->depth);
@@ -56,23 +57,26 @@ static qn_status run_once(qn_engine *e, qn_session *s, const bench_test *t, cons
     return status;
 }
 
-/* What the runs of a test must read and do: the sum over its steps. */
+/* What the runs of a test must read and do: the sum over its steps. Timelines side by side read the weights once a step, each its own keys and values,
+ * and their prompts fill the chunks of a step together. */
 static qn_status count_costs(qn_engine *e, bench_result *r, qn_err *err)
 {
     qn_engine_info info;
     const bench_test *t = &r->test;
+    double weights, bytes, mul_adds;
+    const int32_t n_side = t->n_parallel ? t->n_parallel : 1;
     qn_engine_get_info(e, &info);
+    qn_status s = qn_engine_cost(e, 0, 1, 1, &weights, &mul_adds, err);
     r->bytes = r->mul_adds = 0;
-    for (int32_t at = 0, n; at < bench_n_tokens(t); at += n) {
-        double bytes, mul_adds;
+    for (int32_t at = 0, n; at < t->n_prompt + t->n_gen && s == QN_OK; at += n) {
         const int32_t left = t->n_prompt - at;
         n = left <= 0 ? 1 : left < info.n_chunk ? left : info.n_chunk;
-        const qn_status s = qn_engine_cost(e, t->depth + at, n, left <= n ? 1 : 0, &bytes, &mul_adds, err);
-        if (s != QN_OK) return s;
-        r->bytes += bytes;
-        r->mul_adds += mul_adds;
+        s = qn_engine_cost(e, t->depth + at, n, left <= n ? 1 : 0, &bytes, &mul_adds, err);
+        const double shared = bytes < weights ? bytes : weights, share = (double)n_side * n / info.n_chunk;
+        r->bytes += n_side * (bytes - shared) + shared * (share > 1 ? share : 1);
+        r->mul_adds += n_side * mul_adds;
     }
-    return QN_OK;
+    return s;
 }
 
 /* ---- a profile ---- */
@@ -153,6 +157,16 @@ static void progress(const bench_args *a, const bench_test *t, int32_t i_run, do
     fflush(stderr);
 }
 
+/* i_run -1 is the one that does not count. */
+static qn_status run_once(const bench_args *a, qn_engine *e, qn_session *s, const bench_test *t, int32_t i_run, const int32_t *ids, float *logits,
+                          double *seconds, qn_err *err)
+{
+    qn_model_info info;
+    if (!t->n_parallel) return run_session(e, s, t, ids, logits, seconds, err);
+    qn_model_get_info(a->engine.model, &info);
+    return bench_parallel(e, t, info.n_vocab, i_run, seconds, err);
+}
+
 int bench_time(const bench_args *a, qn_engine *e, qn_session *s, const int32_t *ids, float *logits, bench_result *r)
 {
     qn_err err = { 0 };
@@ -163,7 +177,7 @@ int bench_time(const bench_args *a, qn_engine *e, qn_session *s, const int32_t *
     for (int32_t i = -1; i < a->runs && status == QN_OK; i++) {
         double seconds = 0;
         progress(a, &r->test, i, began);
-        status = run_once(e, s, &r->test, ids, logits, &seconds, &err);
+        status = run_once(a, e, s, &r->test, i, ids, logits, &seconds, &err);
         if (i < 0 || status != QN_OK) continue;
         r->rate[r->n++] = bench_n_tokens(&r->test) / seconds;
         keep_profile(e, r, seconds);

@@ -105,6 +105,27 @@ static bool looks_like_option(const char *s)
     return s[0] == '-' && (s[1] == '-' || isalpha((unsigned char)s[1])) && !strpbrk(s, " \t\n") && strcmp(s, "-inf") != 0;
 }
 
+/* "4096", "500M", "1.5GB", "2GiB": thousands, or with an "i" 1024s. */
+static bool set_size(const char *cmd, const cli_opt *o, const char *text)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double v = strtod(text, &end);
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (unit) {
+        const double factor = end[1] == 'i' ? 1024 : 1000;
+        for (const char *u = units; u <= unit; u++) v *= factor;
+        end += 1 + (end[1] == 'i');
+    }
+    if (toupper((unsigned char)*end) == 'B') end++;
+    if (end == text || *end || !(v >= 0 && v <= 0x1p60)) {
+        cli_usage("%s: --%s takes a size such as 500M, 2G or 2GiB, not '%s'", cmd, o->name, text);
+        return false;
+    }
+    *(uint64_t *)o->target = (uint64_t)v;
+    return true;
+}
+
 static bool set_number(const char *cmd, const cli_opt *o, const char *text)
 {
     char *end;
@@ -146,7 +167,7 @@ static bool set_value(const char *cmd, cli_opt *o, const char *text)
         l->item[l->n++] = text;
         return true;
     }
-    return set_number(cmd, o, text);
+    return o->kind == CLI_SIZE ? set_size(cmd, o, text) : set_number(cmd, o, text);
 }
 
 static cli_opt *find(cli_opt *opts, const char *name, size_t n, char letter)

@@ -22,6 +22,7 @@ typedef enum cli_kind {
     CLI_INT,      /* int32_t *, within [lo, hi]                                             */
     CLI_U64,      /* uint64_t *                                                             */
     CLI_FLOAT,    /* float *, within [lo, hi]                                               */
+    CLI_SIZE,     /* uint64_t *: bytes, "500M", "1.5GiB"                                    */
     CLI_STR,      /* const char **                                                          */
     CLI_LIST,     /* cli_list *: may be given several times                                 */
     CLI_FILE,     /* const char **: a positional argument                                   */

@@ -22,6 +22,8 @@ cli_opt *cli_engine_options(cli_engine *e)
         { CLI_INT, "threads", 't', "N", "threads (default: the physical cores this process may use)", &e->threads, 1, 512, 0 },
         { CLI_INT, "ctx", 'c', "N", "positions of the context (default: as trained, at most 4096)", &e->ctx, 1, INT32_MAX, 0 },
         { CLI_INT, "chunk", 0, "N", "prompt tokens a step, 1 to 4096 (default 512)", &e->chunk, 1, 4096, 0 },
+        { CLI_SIZE, "kv-memory", 0, "SIZE", "memory of the KV cache, as 500M or 2GiB (default: what the context takes); what is left over keeps earlier texts",
+          &e->kv_memory, 0, 0, 0 },
         { CLI_STR, "cpu", 0, "LEVEL", "highest instruction set to use; 'quern version' lists them", &e->cpu, 0, 0, 0 },
         { CLI_INT, "act-bits", 0, "8|16", "of activations: 16 keeps float32's choices (default), 8 reads prompts faster", &e->act_bits, 0, INT32_MAX, 0 },
         { CLI_FLAG, "exact", 0, NULL, "only numerics that are the same, bit for bit, on every level", &e->exact, 0, 0, 0 },
@@ -88,7 +90,7 @@ int cli_engine_open(cli_engine *e)
     qn_err err = { 0 };
     const qn_engine_opts o = {
         .size = sizeof o, .n_threads = e->threads, .n_ctx = e->ctx, .n_chunk = e->chunk, .cpu = e->cpu, .exact = e->exact,
-        .profile = e->profile, .act_bits = e->act_bits,
+        .profile = e->profile, .act_bits = e->act_bits, .n_sessions = e->parallel, .kv_memory = e->kv_memory,
     };
     return qn_engine_open(&e->engine, e->model, &o, &err) == QN_OK ? -1 : cli_failed(&err);
 }

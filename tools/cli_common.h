@@ -8,6 +8,8 @@
 typedef struct cli_engine {
     const char *model_arg, *cpu;
     int32_t threads, ctx, chunk;
+    int32_t parallel;           /* requests side by side; 0: one. An option of the commands that have requests */
+    uint64_t kv_memory;
     int32_t act_bits;
     bool exact, profile;
     cli_opt opt[10];

@@ -9,7 +9,7 @@
 
 static const char about[] =
     "Measure tokens per second: reading a prompt of P tokens, generating N tokens one at a time, or both in one run (-pg), each after D "
-    "tokens that are in the context already. One run that does not count comes first, then R that do. Lists are joined by commas; 0 leaves "
+    "tokens that are in the context already; in one timeline, or in many at once (--parallel). One run that does not count comes first, then R that do. Lists are joined by commas; 0 leaves "
     "a test out. Tokens are drawn at random from the vocabulary, the same in every run. The machine is measured first: how fast it reads "
     "as many bytes as the weights have, and how many 16-bit multiply-adds a second each level does at most. From what a test must read "
     "and multiply follows the limit beside each result, and which of the two sets it; the share is that of the best run. --profile shows "
@@ -40,14 +40,14 @@ static int32_t tokens_needed(const bench_args *a)
 {
     int32_t most = largest(&a->p) > largest(&a->n) ? largest(&a->p) : largest(&a->n);
     for (int32_t i = 0; i < a->pair_text.n; i++) most = a->pair[i][0] + a->pair[i][1] > most ? a->pair[i][0] + a->pair[i][1] : most;
-    return largest(&a->d) + most;
+    return largest(&a->d) + most + (a->np.n > 0); /* a request's last token has a place too */
 }
 
-/* The same ids in every run: a multiplicative congruential generator (Park and Miller 1988) is as random as this needs. */
-static void fill_tokens(int32_t *ids, int32_t n, int32_t n_vocab)
+/* A multiplicative congruential generator (Park and Miller 1988) is as random as this needs. */
+void bench_fill_tokens(int32_t *ids, int64_t n, int32_t n_vocab, uint64_t seed)
 {
-    uint64_t x = 20260101;
-    for (int32_t i = 0; i < n; i++) {
+    uint64_t x = 20260101 * seed % 2147483647;
+    for (int64_t i = 0; i < n; i++) {
         x = x * 48271 % 2147483647;
         ids[i] = (int32_t)(x % (uint64_t)n_vocab);
     }
@@ -138,12 +138,13 @@ static int run_tests(bench *b, const bench_limit *limit)
     qn_engine_info info;
     int code = qn_session_open(&s, a->engine.engine, &err) == QN_OK ? -1 : cli_failed(&err);
     cli_interrupt_watch(s);
-    for (int32_t i = 0; i < a->d.n && code < 0; i++) {
-        const int32_t d = a->d.v[i];
-        for (int32_t k = 0; k < a->p.n && code < 0; k++) code = run_test(b, s, (bench_test){ a->p.v[k], 0, d }, limit);
-        for (int32_t k = 0; k < a->n.n && code < 0; k++) code = run_test(b, s, (bench_test){ 0, a->n.v[k], d }, limit);
+    const int32_t n_np = a->np.n ? a->np.n : 1;
+    for (int32_t i = 0; i < a->d.n * n_np && code < 0; i++) {
+        const int32_t d = a->d.v[i / n_np], np = a->np.n ? a->np.v[i % n_np] : 0;
+        for (int32_t k = 0; k < a->p.n && code < 0; k++) code = run_test(b, s, (bench_test){ a->p.v[k], 0, d, np }, limit);
+        for (int32_t k = 0; k < a->n.n && code < 0; k++) code = run_test(b, s, (bench_test){ 0, a->n.v[k], d, np }, limit);
         for (int32_t k = 0; k < a->pair_text.n && code < 0; k++)
-            code = run_test(b, s, (bench_test){ a->pair[k][0], a->pair[k][1], d }, limit);
+            code = run_test(b, s, (bench_test){ a->pair[k][0], a->pair[k][1], d, np }, limit);
     }
     cli_interrupt_watch(NULL);
     qn_session_close(&s);
@@ -159,7 +160,7 @@ static int bench_model_all(bench *b, const char *model)
     int code = load(b, model);
     if (code < 0) code = measure_limits(b);
     if (code < 0) {
-        fill_tokens(b->ids, b->n_tokens, b->m.info.n_vocab);
+        bench_fill_tokens(b->ids, b->n_tokens, b->m.info.n_vocab, 1);
         b->format->model(b->state, a, &b->m);
     }
     const bool watched = b->m.peak_bytes && bench_peak_reset();
@@ -184,6 +185,7 @@ static int bench_all(bench *b)
     b->n_tokens = tokens_needed(a);
     if (a->engine.ctx && a->engine.ctx < b->n_tokens) return cli_usage("bench: the tests need --ctx %d", b->n_tokens);
     if (!a->engine.ctx) a->engine.ctx = b->n_tokens;
+    a->engine.parallel = largest(&a->np);
     a->engine.profile = a->profile;
     for (int32_t i = 0; i < a->models.n; i++) /* before the first one takes its minutes */
         if (!cli_model_path(a->models.item[i], path)) return CLI_FAULT;
@@ -215,6 +217,9 @@ static int run(int argc, char **argv)
         { CLI_STR, "generate", 'n', "LIST", "tokens to generate (default 128)", &a->generate, 0, 0, 0 },
         { CLI_LIST, "pg", 0, "P,G", "read P tokens, then generate G, in one run; may be given several times (also -pg)", &a->pair_text, 0, 0, 0 },
         { CLI_STR, "depth", 'd', "LIST", "tokens in the context before, for every test (default 0)", &a->depth, 0, 0, 0 },
+        { CLI_STR, "parallel", 0, "LIST", "timelines at once, as requests, each with prompt, tokens and depth of its own; figures are of all\ntogether (default: one session; also -np)",
+          &a->parallel, 0, 0, 0 },
+        { CLI_STR, "np", 0, "LIST", "the same", &a->parallel, 0, 0, 0 },
         { CLI_STR, "threads", 't', "LIST", "threads (default 0: the physical cores this process may use)", &a->threads, 0, 0, 0 },
         { CLI_STR, "cpu", 0, "LIST", "highest instruction sets to use (default: what there is); 'quern version' lists them", &a->cpu, 0, 0, 0 },
         { CLI_INT, "ctx", 'c', "N", "positions of the context (default: what the longest test needs)", &a->engine.ctx, 1, INT32_MAX, 0 },
