@@ -28,14 +28,26 @@ static qn_status each_row(const qn_key_row *rows, int32_t n, key_fn *fn, void *u
     return QN_OK;
 }
 
+/* Does one of the first n parts read this key too? */
+static bool is_read(const qn_part *const *parts, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        for (int32_t j = 0; parts[i] && j < parts[i]->n_keys; j++)
+            if (!strcmp(parts[i]->keys[j].name, name)) return true;
+    return false;
+}
+
 qn_status qn_arch_each_key(const qn_arch *a, key_fn *fn, void *user)
 {
+    enum { N_PARTS = 2 + QN_MAX_OTHERS };
+    const qn_part *parts[N_PARTS] = { a->mixer, a->ff };
+    memcpy(parts + 2, a->others, sizeof a->others);
     QN_TRY(each_row(net_keys, sizeof net_keys / sizeof *net_keys, fn, user));
     QN_TRY(fn(user, norm_key(a)));
     QN_TRY(each_row(a->keys, a->n_keys, fn, user));
-    if (a->mixer) QN_TRY(each_row(a->mixer->keys, a->mixer->n_keys, fn, user));
-    if (a->ff) QN_TRY(each_row(a->ff->keys, a->ff->n_keys, fn, user));
-    for (int i = 0; i < QN_MAX_OTHERS && a->others[i]; i++) QN_TRY(each_row(a->others[i]->keys, a->others[i]->n_keys, fn, user));
+    for (int p = 0; p < N_PARTS; p++)
+        for (int32_t i = 0; parts[p] && i < parts[p]->n_keys; i++)
+            if (!is_read(parts, p, parts[p]->keys[i].name)) QN_TRY(fn(user, &parts[p]->keys[i]));
     return QN_OK;
 }
 

@@ -32,13 +32,24 @@ static qn_status element(const qn_net *net, const char *name, int32_t i, const q
     return QN_OK;
 }
 
+/* A whole number, or a flag as 0 or 1. */
+static qn_status read_whole(const qn_net *net, const qn_file *file, const char *name, int64_t lo, int64_t hi, int64_t *out, qn_err *err)
+{
+    qn_value v;
+    bool flag;
+    char key[MAX_KEY];
+    snprintf(key, sizeof key, "%s.%s", net->arch->name, name);
+    if (!qn_file_key(file, key, &v) || qn_value_as_bool(&v, &flag) != QN_OK) return qn_key_i64(file, pattern(key, name), net->arch->name, lo, hi, out, err);
+    *out = flag;
+    return QN_OK;
+}
+
 qn_status qn_net_read_i32s(const qn_net *net, const qn_file *file, const char *name, int64_t lo, int64_t hi, int32_t *out, int32_t n, qn_err *err)
 {
     qn_value v, e;
-    char key[MAX_KEY];
     if (find_array(net, file, name, &v) != QN_OK) {
         int64_t all = 0;
-        QN_TRY(qn_key_i64(file, pattern(key, name), net->arch->name, lo, hi, &all, err));
+        QN_TRY(read_whole(net, file, name, lo, hi, &all, err));
         for (int32_t i = 0; i < n; i++) out[i] = (int32_t)all;
         return QN_OK;
     }
@@ -60,9 +71,8 @@ qn_status qn_net_read_f32(const qn_net *net, const qn_file *file, const char *na
 
 qn_status qn_net_read_i32(const qn_net *net, const qn_file *file, const char *name, int64_t lo, int64_t hi, int32_t *out, qn_err *err)
 {
-    char key[MAX_KEY];
     int64_t v;
-    const qn_status s = qn_key_i64(file, pattern(key, name), net->arch->name, lo, hi, &v, err);
+    const qn_status s = read_whole(net, file, name, lo, hi, &v, err);
     if (s == QN_OK) *out = (int32_t)v;
     return s == QN_ERR_NOT_FOUND ? QN_OK : s;
 }
@@ -82,7 +92,7 @@ static qn_status read_key(qn_net *net, const qn_file *file, const qn_key_row *k,
     switch (k->kind) {
     case QN_KEY_LAYER: return read_layers(net, file, k, err);
     case QN_KEY_NET:
-        QN_TRY(qn_key_i64(file, pattern(key, k->name), net->arch->name, k->lo, k->hi, &i, err));
+        QN_TRY(read_whole(net, file, k->name, k->lo, k->hi, &i, err));
         *(int32_t *)(void *)((char *)net + k->offset) = (int32_t)i;
         return QN_OK;
     case QN_KEY_FLOAT: return qn_key_f32(file, pattern(key, k->name), net->arch->name, (float *)(void *)((char *)net + k->offset), err);

@@ -11,6 +11,8 @@ static const qn_key_row keys[] = {
     { "attention.sliding_window", QN_KEY_LAYER, AT(window), false, 0, INT32_MAX },
 };
 
+static int64_t dim_heads(const qn_net *net, const qn_layer *l) { (void)net; return l->n_head; }
+
 #define ANY_QK_NORM (QN_F_QK_NORM | QN_F_QK_NORM_HEADS | QN_F_QK_NORM_WIDE)
 #define QKV_WEIGHTS .at = { AT(wq), AT(wk), AT(wv) }, .n_at = 3, .rows = { qn_dim_q, qn_dim_k, qn_dim_v }
 #define QKV_BIASES .is_vector = true, .at = { AT(bq), AT(bk), AT(bv) }, .n_at = 3, .rows = { qn_dim_q, qn_dim_k, qn_dim_v }
@@ -25,6 +27,7 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.attn_v.bias", QN_LAYER_V(bv), .rows = { qn_dim_v }, .unless = QN_F_QKV_FUSED, .required = QN_F_QKV_BIAS },
     { "blk.%d.attn_q_norm.weight", QN_LAYER_V(q_norm), .rows = { qn_dim_q_norm }, .only = ANY_QK_NORM, .required = QN_ALWAYS },
     { "blk.%d.attn_k_norm.weight", QN_LAYER_V(k_norm), .rows = { qn_dim_k_norm }, .only = ANY_QK_NORM, .required = QN_ALWAYS },
+    { "blk.%d.attn_sinks.weight", QN_LAYER_V(sinks), .rows = { dim_heads }, .only = QN_F_SINKS, .required = QN_ALWAYS },
     { "blk.%d.attn_output.weight", QN_LAYER_W(wo), .cols = qn_dim_o, .rows = { qn_dim_embd }, .required = QN_ALWAYS },
     { "blk.%d.attn_output.bias", QN_LAYER_V(bo), .rows = { qn_dim_embd }, .only = QN_F_OUT_BIAS | QN_F_BIAS_OPTIONAL, .required = QN_F_OUT_BIAS },
 };
@@ -66,6 +69,7 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
         .i_kv = i_layer,
         .scale = net->attn_scale,
         .softcap = net->attn_softcap,
+        .sinks = l->sinks.w,
         .q_norm = head_norm(net, l, &l->q_norm),
         .k_norm = head_norm(net, l, &l->k_norm),
         .norm_stride = l->features & QN_F_QK_NORM_HEADS ? l->head_dim : 0,

@@ -39,12 +39,33 @@ enum {
     QN_F_EMBED_NORM = 1u << 21,    /* a norm behind the embedding                                   */
     QN_F_POSITIONS = 1u << 22,     /* a learned embedding for each position                         */
     QN_F_HEAD_BIAS = 1u << 23,     /* the output head has a bias                                    */
+    QN_F_EXPERT_BIAS = 1u << 25,   /* router and experts have biases                                */
+    QN_F_SHARED_EXPERT = 1u << 26, /* beside the chosen experts one that every token takes          */
+    QN_F_SHARED_GATE = 1u << 27,   /* ... with a gate of its own                                    */
+    QN_F_QUERY_LATENT = 1u << 28,  /* latent attention: queries come of a latent too                */
+    QN_F_SINKS = 1u << 29,         /* attention with a sink for each head                           */
+    QN_F_FF_NORM_NAMED_POST = 1u << 30, /* the norm before the feed-forward is called post_attention_norm */
     QN_F_TIED = 1u << 24,          /* the output head is always the embedding table                 */
 };
 
 typedef struct qn_net qn_net;
 typedef struct qn_arch qn_arch;
 typedef struct qn_part qn_part;
+
+/** What a layer has of experts (models/ff_experts.c). */
+typedef struct qn_layer_experts {
+    int32_t n, n_used, n_ff;
+    int32_t n_shared, n_ff_shared; /* of the one that every token takes; 0: there is none    */
+    qn_weight router, gate, up, down, shared_router, shared_gate, shared_up, shared_down;
+    qn_vector router_b, choice_b, gate_b, up_b, down_b;
+} qn_layer_experts;
+
+/** What a layer has of latent attention (models/mix_latent.c), where head_dim is a key's size in the cache, head_dim_v the latent's. */
+typedef struct qn_layer_latent {
+    int32_t n_key, n_value;      /* dimensions of a head                                     */
+    int32_t n_query;             /* of the queries' own latent; 0: they have none            */
+    qn_weight wq_a, wk_b;
+} qn_layer_latent;
 
 typedef struct qn_layer {
     const qn_part *mixer, *ff;   /* NULL: the block has no such half                         */
@@ -56,8 +77,22 @@ typedef struct qn_layer {
     qn_weight wq, wk, wv, wo, gate, up, down;
     qn_vector bq, bk, bv, bo, bgate, bup, bdown;
     qn_vector attn_norm, ffn_norm, attn_post_norm, ffn_post_norm, q_norm, k_norm;
-    qn_vector attn_norm_b, ffn_norm_b;
+    qn_vector attn_norm_b, ffn_norm_b, sinks;
+    qn_layer_experts x;
+    qn_layer_latent latent;
 } qn_layer;
+
+/** Dimensions of a head's key that do not rotate. */
+static inline int32_t qn_latent_n_plain(const qn_layer *l)
+{
+    return l->latent.n_key - (l->head_dim - l->head_dim_v);
+}
+
+/** Keys of experts that are the same for all layers. */
+typedef struct qn_net_experts {
+    int32_t n_groups, n_groups_used, gate, normalised;
+    float scale;
+} qn_net_experts;
 
 /** A model's network. Everything it points to lives in one arena. */
 struct qn_net {
@@ -69,6 +104,7 @@ struct qn_net {
     float norm_eps, embed_scale, attn_scale, attn_softcap, logit_softcap, logit_scale, residual_scale, kqv_clamp;
     qn_rope rope[QN_MAX_ROPES];
     int32_t n_ropes;
+    qn_net_experts experts;
     qn_layer *layer;             /* [n_layer]                                                */
     qn_weight embed, positions, head; /* head is absent when it is tied to embed             */
     qn_vector embed_norm, embed_norm_b, out_norm, out_norm_b, head_b, rope_factors;
@@ -110,7 +146,8 @@ typedef struct qn_tensor_row {
     qn_dim *rows[QN_MAX_SPLITS]; /* of each                                                  */
     uint32_t only, unless;       /* there only with one of these features, 0: always; and with none of those */
     uint32_t required;           /* must be there with one of these features, QN_ALWAYS: in any case; else the file tells */
-    qn_dim *slices;              /* of a matrix for each expert: how many; NULL: one         */
+    qn_dim *slices;              /* of a matrix or vector for each expert or head: how many; NULL: one */
+    bool on_use;                 /* a slice is packed when it is first used (src/ops/pairs.h) */
 } qn_tensor_row;
 
 /** The beginning of a row: where one matrix or vector of a layer or of the net is bound. */
@@ -136,7 +173,24 @@ struct qn_part {
     void (*plan)(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in);
     void (*close)(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to);
 };
-extern const qn_part qn_mix_attention, qn_ff_dense;
+extern const qn_part qn_mix_attention, qn_mix_latent, qn_ff_dense, qn_ff_experts;
+
+/** How an architecture's experts differ from those of others, and which keys it heeds. */
+enum { QN_HEED_GATE = 1, QN_HEED_NORM = 2, QN_HEED_SCALE = 4 };
+enum { QN_SHARED_BY_COUNT = 1, QN_SHARED_AS_DENSE = 2 };
+typedef struct qn_expert_rules {
+    qn_gate_kind gate;           /* where the file's expert_gating_func is absent or not heeded */
+    bool normalised;             /* where expert_weights_norm is not heeded                  */
+    uint32_t heeds;
+    bool divides_ff;             /* without expert_feed_forward_length, an expert is a share of feed_forward_length, else all of it */
+    uint32_t shared;             /* without expert_shared_feed_forward_length: of expert_shared_count experts' size, as the dense one, or 0: none */
+} qn_expert_rules;
+/** For hooks, and one by itself: the layers behind the leading dense ones have experts; none where the file has no experts and the architecture is a
+ *  dense one by its `ff`. */
+qn_status qn_layers_experts(qn_net *net, const qn_file *file, qn_err *err);
+qn_status qn_layers_latent(qn_net *net, const qn_file *file, qn_err *err);
+/** For `adjust`: angles of what rotates alone, scores over the square root of a head's key. */
+qn_status qn_adjust_latent(qn_net *net, const qn_file *file, qn_err *err);
 
 struct qn_arch {
     const char *name;            /* general.architecture                                     */
@@ -145,6 +199,7 @@ struct qn_arch {
     qn_unary act;                /* of the feed-forward                                      */
     const qn_part *mixer, *ff;   /* of every layer, unless `layers` sets another; NULL: none */
     const qn_part *others[QN_MAX_OTHERS]; /* what `layers` may set                           */
+    const qn_expert_rules *experts; /* where layers have experts                             */
     const qn_key_row *keys;      /* beyond the shared ones                                   */
     int32_t n_keys;
     const qn_tensor_row *tensors, *layer_tensors; /* beyond those of the net and of the parts */
@@ -190,7 +245,8 @@ bool qn_net_has_tensor(const qn_file *file, const char *name, int32_t i_layer);
 typedef struct qn_tensor_due {
     char name[64];
     bool is_vector, is_optional;
-    int64_t cols, rows, slices;  /* rows and slices are 1 for a vector, slices for a plain matrix */
+    bool on_use;
+    int64_t cols, rows, slices;  /* rows are 1 for a vector, slices for what is there once   */
     int n_parts;                 /* its rows (of a vector: elements) are so many things      */
     int64_t part_rows[QN_MAX_SPLITS];
     qn_weight *weight[QN_MAX_SPLITS]; /* where they are bound: one of the two                */

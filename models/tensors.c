@@ -45,7 +45,9 @@ static const qn_tensor_row post_mixer_rows[] = {
     { "blk.%d.post_attention_norm.weight", QN_LAYER_V(attn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_POST_NORM, .required = QN_ALWAYS },
 };
 static const qn_tensor_row pre_ff_rows[] = {
-    { "blk.%d.ffn_norm.weight", QN_LAYER_V(ffn_norm), .rows = { qn_dim_embd }, .unless = NO_PRE | QN_F_ONE_NORM, .required = QN_ALWAYS },
+    { "blk.%d.ffn_norm.weight", QN_LAYER_V(ffn_norm), .rows = { qn_dim_embd }, .unless = NO_PRE | QN_F_ONE_NORM | QN_F_FF_NORM_NAMED_POST,
+      .required = QN_ALWAYS },
+    { "blk.%d.post_attention_norm.weight", QN_LAYER_V(ffn_norm), .rows = { qn_dim_embd }, .only = QN_F_FF_NORM_NAMED_POST, .required = QN_ALWAYS },
     { "blk.%d.ffn_norm.bias", QN_LAYER_V(ffn_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_BIAS, .unless = NO_PRE | QN_F_ONE_NORM,
       .required = QN_ALWAYS },
 };
@@ -65,6 +67,7 @@ static bool due(const qn_net *net, const qn_tensor_row *r, int32_t i_layer, qn_t
         .is_optional = r->required != QN_ALWAYS && !(r->required & features),
         .slices = r->slices ? r->slices(net, l) : 1,
         .n_parts = r->n_at,
+        .on_use = r->on_use,
     };
     snprintf(out->name, sizeof out->name, r->name, i_layer);
     int64_t n_rows = 0;
@@ -118,14 +121,19 @@ typedef struct binder {
     qn_err *err;
 } binder;
 
+/* Of a tensor with slices each slice has all parts, one after the other. */
 static qn_status bind_parts(const binder *b, const qn_tensor_due *d, int64_t i_tensor)
 {
     int64_t first = 0;
     for (int i = 0; i < d->n_parts; i++) {
-        const int64_t n = d->part_rows[i] * d->slices;
-        if (d->is_vector) QN_TRY(qn_vector_bind(d->vector[i], b->file, i_tensor, first, n, b->err));
-        else QN_TRY(qn_weight_bind(d->weight[i], b->file, i_tensor, first, n, b->err));
-        first += n;
+        const qn_slice s = { .first = first, .n_rows = d->part_rows[i], .n_parts = (int32_t)d->slices, .stride = d->rows };
+        first += d->part_rows[i];
+        if (d->is_vector) {
+            QN_TRY(qn_vector_bind(d->vector[i], b->file, i_tensor, s.first, s.n_rows * d->slices, b->err));
+            continue;
+        }
+        QN_TRY(qn_weight_bind(d->weight[i], b->file, i_tensor, &s, b->err));
+        d->weight[i]->on_use = d->on_use;
     }
     return QN_OK;
 }
@@ -138,11 +146,12 @@ static qn_status bind(void *user, const qn_tensor_due *d)
     if (i < 0 && d->is_optional) return QN_OK;
     if (i < 0) return qn_fail(b->err, QN_ERR_FORMAT, "tensor %s is missing (architecture %s, %d layers)", d->name, b->net->arch->name, b->net->n_layer);
     qn_file_tensor_at(b->file, i, &t);
-    const bool flat = d->is_vector && t.dims[0] * t.dims[1] == d->cols; /* a weight for each head may be written as a matrix */
-    if (!(flat || (t.dims[0] == d->cols && t.dims[1] == d->rows)) || t.dims[2] != d->slices || t.dims[3] != 1)
+    const int64_t due_rows = d->is_vector ? d->slices : d->rows, due_slices = d->is_vector ? 1 : d->slices;
+    const bool flat = d->is_vector && d->slices == 1 && t.dims[0] * t.dims[1] == d->cols; /* a weight for each head may be written as a matrix */
+    if (!(flat || (t.dims[0] == d->cols && t.dims[1] == due_rows)) || t.dims[2] != due_slices || t.dims[3] != 1)
         return qn_fail(b->err, QN_ERR_FORMAT, "tensor %s has the shape [%lld, %lld, %lld, %lld]; this model's is [%lld, %lld, %lld]", d->name,
-                       (long long)t.dims[0], (long long)t.dims[1], (long long)t.dims[2], (long long)t.dims[3], (long long)d->cols, (long long)d->rows,
-                       (long long)d->slices);
+                       (long long)t.dims[0], (long long)t.dims[1], (long long)t.dims[2], (long long)t.dims[3], (long long)d->cols, (long long)due_rows,
+                       (long long)due_slices);
     b->net->used[i] = 1;
     return bind_parts(b, d, i);
 }

@@ -166,6 +166,13 @@ const uint8_t *qn_file_tensor_bytes(const qn_file *f, int64_t i)
     return f->tensors[i].bytes;
 }
 
+const qn_map *qn_file_tensor_map(const qn_file *f, int64_t i, size_t *at)
+{
+    const qn_tensor_info *t = &f->tensors[i].info;
+    *at = (size_t)t->offset;
+    return &f->shards[t->i_shard].map;
+}
+
 void qn_file_tensor_drop(const qn_file *f, int64_t i, size_t begin, size_t n)
 {
     const qn_tensor_info *t = &f->tensors[i].info;

@@ -40,6 +40,23 @@ typedef struct qn_observer {
     void *user;
 } qn_observer;
 
+/** A step's choices at one layer: pairs of a token and one of its experts (src/ops/experts.h), by ascending expert, then token. */
+typedef struct qn_pairs {
+    int32_t *choice;         /* [n_tokens][n_used] experts of a token, ascending             */
+    float *share;            /* [n_tokens][n_used] their weights                             */
+    int32_t *token;          /* [n_tokens * n_used] of a pair                                */
+    float *weight;           /* [n_tokens * n_used]                                          */
+    int32_t *begin;          /* [n_expert + 1] first pair of an expert                       */
+} qn_pairs;
+
+typedef struct qn_pairs_bufs {
+    qn_pairs shared, *own;   /* own: [n_threads] of up to QN_OWN_ROWS tokens                 */
+    float *up;               /* [n_chunk * max_used][up_stride] act(gate) * up of a pair     */
+    int64_t up_stride;
+    qn_rows rows, *own_rows; /* ... as `down` reads them                                     */
+    uint8_t *ready;          /* [plan->n_ready] experts whose matrices this engine knows to be packed */
+} qn_pairs_bufs;
+
 struct qn_exec {
     const qn_plan *plan;
     const qn_kernels *k;
@@ -52,6 +69,8 @@ struct qn_exec {
     qn_rows shared;                 /* [n_chunk] rows that matrices read, each made by one thread */
     qn_rows *own;                   /* [n_threads]: [QN_OWN_ROWS] that a thread makes for itself */
     float *angle[QN_MAX_ROPES];     /* [n_chunk][n_rot / 2][cos, sin]                        */
+    qn_rows *gathered;              /* [n_threads]: [QN_GATHERED] rows of an expert's tokens, or of a head */
+    qn_pairs_bufs pairs;            /* where the plan has experts                            */
 
     float *scratch;                 /* [n_threads][scratch_stride]: of kernels               */
     int64_t scratch_stride;
@@ -69,8 +88,9 @@ struct qn_exec {
     int32_t n_blocks;
 };
 
-/** Rows in an attention tile: query heads of a group times tokens. */
-enum { QN_ATTN_ROWS = 32 };
+/** Rows in an attention tile: query heads of a group times tokens. Rows that are gathered at a time: what they weigh fits the second-level cache,
+ *  and a product reads a weight from memory in the time of four of its rows. */
+enum { QN_ATTN_ROWS = 32, QN_GATHERED = 64 };
 
 /** Bytes of all buffers for n_chunk tokens on n_threads threads, in the order that qn_exec_place hands them out. */
 size_t qn_exec_bytes(const qn_plan *plan, int32_t n_chunk, int32_t n_ctx, int32_t n_threads);
@@ -88,13 +108,16 @@ bool qn_exec_run_part(qn_exec *x, qn_pool *pool, size_t begin, size_t end);
 /* ---- the stages' functions ---- */
 
 typedef void qn_stage_fn(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads);
-qn_stage_fn qn_op_embed, qn_op_angles, qn_op_matmul, qn_op_store, qn_op_outputs, qn_op_attend, qn_op_norm;
+qn_stage_fn qn_op_embed, qn_op_angles, qn_op_matmul, qn_op_store, qn_op_outputs, qn_op_attend, qn_op_norm, qn_op_experts_up, qn_op_experts_down, qn_op_by_head,
+    qn_op_latent;
 /** Radians a position of every pair, all scalings in. @param freq [n_rot/2] */
 void qn_rope_frequencies(const qn_rope *r, double *freq);
 
 /* what they must read and multiply */
 void qn_cost_matmul(const qn_exec *x, const qn_stage *s, qn_cost *c);
 void qn_cost_attend(const qn_exec *x, const qn_stage *s, qn_cost *c);
+void qn_cost_by_head(const qn_exec *x, const qn_stage *s, qn_cost *c);
+void qn_cost_experts(const qn_exec *x, const qn_stage *s, qn_cost *c);
 
 /** Rows of a stage: the tokens of the batch, or the outputs alone. */
 static inline int32_t qn_exec_n_rows(const qn_exec *x, const qn_stage *s)

@@ -1,90 +1,29 @@
-#include "src/ops/exec.h"
-
-#include <string.h>
-
-/* Results go through a tile that stays in the second-level cache, and what follows the product (bias, activation, residual) is
- * done there. A tile is 16 to 1024 rows of the output for all tokens. */
-enum { TILE_FLOATS = 32 * 1024, TILE_MAX_ROWS = 1024 };
-
-int64_t qn_tile_floats(int32_t n_chunk)
-{
-    const int64_t least = (int64_t)QN_PANEL * n_chunk;
-    return least > TILE_FLOATS ? least : TILE_FLOATS;
-}
-
-static int64_t tile_panels(int32_t n_tokens)
-{
-    const int64_t n = TILE_FLOATS / n_tokens / QN_PANEL, most = TILE_MAX_ROWS / QN_PANEL;
-    return n < 1 ? 1 : n > most ? most : n; /* with few tokens, when extremes are noted, a multiple of QN_RANK_GROUP rows */
-}
+#include "src/ops/glu.h"
+#include "src/ops/multiply.h"
 
 /* The work of one thread in one stage. */
 typedef struct work {
     const qn_exec *x;
     const qn_matmul_stage_args *a;
     qn_act act;
-    int32_t n_tokens;
-    float *scratch;
+    int32_t n_tokens, i_thread;
     float *tile[2]; /* [n_tokens][rows of the tile] */
 } work;
 
-static int64_t row_end(const qn_weight *w, int64_t panel_end)
+/* What follows the product of a row: bounds, activation. */
+static void finish_row(const qn_kernels *k, const qn_mat *m, int64_t n, float *out)
 {
-    return panel_end * QN_PANEL < w->n_rows ? panel_end * QN_PANEL : w->n_rows;
-}
-
-typedef void unary_fn(const float *x, int64_t n, float *out);
-typedef void glu_fn(const float *gate, const float *up, int64_t n, float *out);
-
-static unary_fn *unary_of(const qn_kernels *k, qn_unary u)
-{
-    unary_fn *const fns[] = {
-        [QN_UNARY_SILU] = k->silu, [QN_UNARY_GELU] = k->gelu, [QN_UNARY_RELU] = k->relu, [QN_UNARY_RELU_SQR] = k->relu_sqr,
-    };
-    return fns[u];
-}
-
-/* What follows the product of a row: bias, bounds, activation. */
-static void finish_row(const qn_kernels *k, const qn_mat *m, int64_t first, int64_t n, float *out)
-{
-    if (m->bias) k->add(out, m->bias + first, n, out);
     if (m->clamp > 0) k->clamp(out, m->clamp, n, out);
-    if (m->act) unary_of(k, m->act)(out, n, out);
+    if (m->act) qn_unary_row(k, m->act, out, n, out);
 }
 
 /* Panels [begin, end) of a matrix times all rows, and what follows. @return rows */
 static int64_t multiply(const work *k, const qn_mat *m, int64_t begin, int64_t end, float *out, int64_t out_stride)
 {
-    const qn_weight *w = m->w;
-    const qn_matmul_args args = {
-        .w = w->panels + (size_t)begin * w->panel_bytes,
-        .panel_bytes = w->panel_bytes,
-        .n_panels = end - begin,
-        .n_rows = row_end(w, end) - begin * QN_PANEL,
-        .n_cols = w->n_cols,
-        .n_tokens = k->n_tokens,
-        .act = k->act,
-        .out = out,
-        .out_stride = out_stride,
-        .fmt = w->fmt,
-        .scratch = k->scratch,
-    };
-    qn_kernels_matmul(k->x->k, &k->x->k->matmul[w->fmt->id], &args);
-    if (m->bias || m->clamp > 0 || m->act)
-        for (int32_t t = 0; t < k->n_tokens; t++) finish_row(k->x->k, m, begin * QN_PANEL, args.n_rows, out + t * out_stride);
-    return args.n_rows;
-}
-
-/* out = act(gate) * up. @param gate  overwritten where the pair has no kernel of its own */
-static void gate_row(const qn_kernels *k, qn_unary act, float *gate, const float *up, int64_t n, float *out)
-{
-    glu_fn *const fused[] = { [QN_UNARY_SILU] = k->swiglu, [QN_UNARY_GELU] = k->geglu, [QN_UNARY_RELU_SQR] = NULL };
-    if (fused[act]) {
-        fused[act](gate, up, n, out);
-        return;
-    }
-    unary_of(k, act)(gate, n, gate);
-    k->mul(gate, up, n, out);
+    const int64_t n = qn_multiply(k->x, m->w, 0, begin, end, &k->act, k->n_tokens, m->bias, k->i_thread, out, out_stride);
+    if (m->clamp > 0 || m->act)
+        for (int32_t t = 0; t < k->n_tokens; t++) finish_row(k->x->k, m, n, out + t * out_stride);
+    return n;
 }
 
 static void gate_tile(const work *k, int64_t begin, int64_t end)
@@ -93,7 +32,7 @@ static void gate_tile(const work *k, int64_t begin, int64_t end)
     const int64_t stride = (end - begin) * QN_PANEL, n = multiply(k, &a->mat[0], begin, end, k->tile[0], stride);
     (void)multiply(k, &a->mat[1], begin, end, k->tile[1], stride);
     for (int32_t t = 0; t < k->n_tokens; t++)
-        gate_row(k->x->k, a->glu, k->tile[0] + t * stride, k->tile[1] + t * stride, n, qn_exec_row(k->x, a->mat[0].out, t) + begin * QN_PANEL);
+        qn_glu_row(k->x->k, a->glu, k->tile[0] + t * stride, k->tile[1] + t * stride, n, qn_exec_row(k->x, a->mat[0].out, t) + begin * QN_PANEL);
 }
 
 /* While the logits are in the nearest cache: whoever looks for the highest of a large vocabulary need not read it all again. */
@@ -125,8 +64,12 @@ static void plain_tile(const work *k, const qn_mat *m, int64_t begin, int64_t en
     }
     const int64_t stride = (end - begin) * QN_PANEL, n = multiply(k, m, begin, end, k->tile[0], stride);
     for (int32_t t = 0; t < k->n_tokens; t++, out += k->x->stride[m->out]) {
-        float *row = k->tile[0] + t * stride;
-        if (m->scale != 1) k->x->k->scale(row, m->scale, n, row);
+        float *row = k->tile[0] + t * stride, share = m->scale;
+        if (m->gated) {
+            k->x->k->sigmoid(qn_exec_row(k->x, m->gate, t), 1, &share);
+            share *= m->scale;
+        }
+        if (share != 1) k->x->k->scale(row, share, n, row);
         k->x->k->add(out, row, n, out);
     }
 }
@@ -134,7 +77,7 @@ static void plain_tile(const work *k, const qn_mat *m, int64_t begin, int64_t en
 /* Panels [begin, end) of matrix m, tile by tile. */
 static void run_tiles(const work *k, const qn_mat *m, int64_t begin, int64_t end)
 {
-    const int64_t step = tile_panels(k->n_tokens);
+    const int64_t step = qn_tile_panels(k->n_tokens);
     for (int64_t p = begin; p < end; p += step) {
         const int64_t stop = p + step < end ? p + step : end;
         if (k->a->to_logits)
@@ -163,7 +106,7 @@ void qn_op_matmul(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t
     work k = { .x = x,
                .a = a,
                .n_tokens = qn_exec_n_rows(x, s),
-               .scratch = qn_exec_scratch(x, i_thread),
+               .i_thread = i_thread,
                .tile = { tile, tile + x->tile_stride / 2 } };
     if (k.n_tokens == 0) return;
     k.act = qn_rows_make(x, s, &a->in, i_thread, n_threads);

@@ -88,6 +88,44 @@ void qn_plan_close(qn_plan *p, const char *name, const qn_input *in, const qn_we
     qn_plan_matmul(p, name, in, &m, 1, QN_UNARY_NONE);
 }
 
+qn_input qn_plan_again(const qn_input *in)
+{
+    if (in->post.kind == QN_NORM_NONE) return *in;
+    return (qn_input){ .from = in->to, .pre = in->pre, .width = in->width };
+}
+
+void qn_plan_experts_up(qn_plan *p, const qn_input *in, const qn_experts *e, qn_unary glu)
+{
+    const qn_routing *r = &e->routing;
+    qn_stage *s = append(p, "experts up", qn_op_experts_up);
+    if (!s) return;
+    s->cost = qn_cost_experts;
+    s->u.experts = (qn_experts_args){ .in = *in, .experts = *e, .glu = glu, .first_ready = p->n_ready };
+    s->u.experts.in.quantised = (e->gate && qn_weight_reads_a16(e->gate)) || qn_weight_reads_a16(e->up);
+    p->n_ready += r->n_expert;
+    if (e->down->n_cols > p->pair_width) p->pair_width = e->down->n_cols;
+    if (r->n_expert > p->max_experts) p->max_experts = r->n_expert;
+    if (r->n_used > p->max_used) p->max_used = r->n_used;
+    if (in->width > p->row_width) p->row_width = in->width;
+    if (in->width > p->norm_width) p->norm_width = in->width;
+    if (in->width > p->gather_width) p->gather_width = in->width;
+}
+
+void qn_plan_experts_down(qn_plan *p, const qn_experts *e, const qn_close_to *to)
+{
+    qn_stage *s = append(p, "experts down", qn_op_experts_down);
+    if (!s) return;
+    s->cost = qn_cost_experts;
+    s->u.experts = (qn_experts_args){ .experts = *e, .out = to->post_norm ? QN_REG_T : p->x, .adds = !to->post_norm, .scale = to->scale };
+    s->u.experts.down_quantised = qn_weight_reads_a16(e->down);
+    widen(p, QN_REG_T, e->down->n_rows);
+}
+
+void qn_plan_join(qn_plan *p)
+{
+    if (p->n_stages) p->stage[p->n_stages - 1].joined = true;
+}
+
 static qn_stage *heads(qn_plan *p, const char *name, qn_stage_fn *run, const qn_heads *h)
 {
     qn_stage *s = append(p, name, run);
@@ -111,6 +149,25 @@ void qn_plan_norm(qn_plan *p, const char *name, qn_reg at, const qn_norm *norm, 
     if (!s) return;
     s->u.norm = (qn_norm_args){ at, *norm, width };
     widen(p, at, width);
+}
+
+void qn_plan_by_head(qn_plan *p, const char *name, const qn_by_head_args *a)
+{
+    qn_stage *s = append(p, name, qn_op_by_head);
+    if (!s) return;
+    s->cost = qn_cost_by_head;
+    s->u.by_head = *a;
+    s->u.by_head.quantised = qn_weight_reads_a16(a->w);
+    if (a->w->n_cols > p->gather_width) p->gather_width = a->w->n_cols;
+    widen(p, a->out, a->w->n_parts * a->out_stride);
+}
+
+void qn_plan_latent(qn_plan *p, const qn_latent_args *a)
+{
+    qn_stage *s = append(p, "latent store", qn_op_latent);
+    if (!s) return;
+    s->u.latent = *a;
+    widen(p, QN_REG_Q, (int64_t)a->heads.n_head * a->heads.head_dim);
 }
 
 void qn_plan_only_outputs(qn_plan *p, qn_reg also)

@@ -10,7 +10,7 @@
 #ifndef QN_OPS_PLAN_H
 #define QN_OPS_PLAN_H
 
-#include "src/ops/weight.h"
+#include "src/ops/experts.h"
 
 /** Buffers of a step, [n_tokens][width] float32. */
 typedef enum qn_reg {
@@ -20,12 +20,17 @@ typedef enum qn_reg {
     QN_REG_O,       /* attention's result                                                    */
     QN_REG_T,       /* a matrix's result on its way to a post-norm                           */
     QN_REG_G,       /* act(gate) * up                                                        */
+    QN_REG_R,       /* a router's logits                                                     */
+    QN_REG_S,       /* logit of a shared expert's own gate                                   */
     QN_REG_COUNT,
 } qn_reg;
 
 typedef enum qn_norm_kind { QN_NORM_NONE = 0, QN_NORM_RMS, QN_NORM_LAYER } qn_norm_kind;
 /** Activations; `act(gate) * up` is a gated unit (Shazeer 2020). */
-typedef enum qn_unary { QN_UNARY_NONE = 0, QN_UNARY_SILU, QN_UNARY_GELU, QN_UNARY_RELU, QN_UNARY_RELU_SQR } qn_unary;
+typedef enum qn_unary {
+    QN_UNARY_NONE = 0, QN_UNARY_SILU, QN_UNARY_GELU, QN_UNARY_RELU, QN_UNARY_RELU_SQR,
+    QN_UNARY_CLAMPED, /* of gates alone: src/ops/glu.c                                       */
+} qn_unary;
 
 typedef struct qn_norm {
     qn_norm_kind kind;
@@ -87,6 +92,8 @@ typedef struct qn_mat {
     qn_unary act;            /* then it goes through this                                    */
     bool adds;               /* then it is added, times `scale`, to what `out` holds         */
     float scale;
+    bool gated;              /* ... and times sigmoid(the first float of `gate`)             */
+    qn_reg gate;
 } qn_mat;
 enum { QN_MAX_MATS = 4 };
 
@@ -100,6 +107,17 @@ typedef struct qn_matmul_stage_args {
     float logit_scale;       /* 1: none                                                      */
 } qn_matmul_stage_args;
 
+typedef struct qn_experts_args {
+    qn_input in;             /* of "experts up"                                              */
+    qn_experts experts;
+    qn_unary glu;
+    qn_reg out;              /* where a token's sum goes, times scale; its way there is T    */
+    bool adds;               /* ... and is added to what is there                            */
+    float scale;
+    bool down_quantised;     /* `down` reads integers                                        */
+    int64_t first_ready;     /* of qn_pairs_bufs.ready                                       */
+} qn_experts_args;
+
 typedef struct qn_heads {
     int32_t n_head, n_head_kv, head_dim, head_dim_v;
     int32_t window;          /* 0: all positions                                             */
@@ -111,6 +129,26 @@ typedef struct qn_heads {
     qn_norm q_norm, k_norm;  /* over a head, before the rotation                             */
     int32_t norm_stride;     /* floats from one head's norm weights to the next's; 0: all have the same */
 } qn_heads;
+
+/** A matrix for each head times that head's row: out[head] = w[head] in[head] * scale. */
+typedef struct qn_by_head_args {
+    const qn_weight *w;      /* a part a head                                                */
+    qn_reg in, out;
+    int64_t in_stride, out_stride; /* floats from one head's row to the next                 */
+    float scale;
+    bool quantised;          /* w reads integers                                             */
+} qn_by_head_args;
+
+/**
+ * Latent attention (DeepSeek-AI 2024): one key and value for all heads, the normed latent of head_dim_v dimensions; keys have some more, which
+ * rotate. What makes keys and values of a latent for each head is multiplied into the queries and the result instead. Register K holds the
+ * latent and what rotates.
+ */
+typedef struct qn_latent_args {
+    qn_heads heads;          /* n_head_kv 1; k_norm is the latent's                          */
+    qn_reg q;                /* queries: of each head n_plain dimensions, then those that rotate */
+    int32_t n_plain;
+} qn_latent_args;
 
 /** What the hardware must do at least. */
 typedef struct qn_cost {
@@ -130,7 +168,10 @@ typedef struct qn_stage {
         qn_outputs_args outputs;
         qn_norm_args norm;
         qn_matmul_stage_args matmul;
+        qn_experts_args experts;
         qn_heads heads;
+        qn_by_head_args by_head;
+        qn_latent_args latent;
     } u;
 } qn_stage;
 
@@ -142,6 +183,10 @@ struct qn_plan {
     int64_t n_logits;
     int64_t norm_width;      /* widest of those that a norm makes                            */
     int32_t max_head_dim, max_heads;
+    int64_t gather_width;    /* widest row that a thread gathers; 0: none                    */
+    int64_t pair_width;      /* widest row between the two stages of experts; 0: there are none */
+    int32_t max_experts, max_used; /* of a layer                                             */
+    int64_t n_ready;         /* experts of all layers                                        */
     qn_rope rope[QN_MAX_ROPES];
     double *freq[QN_MAX_ROPES]; /* [n_rot/2] radians a position                              */
     int32_t n_ropes;
@@ -163,6 +208,10 @@ qn_input qn_plan_normed(qn_plan *p, const qn_norm *post, const qn_norm *pre, int
 qn_input qn_plan_rows(qn_reg from, int64_t width);
 /** @param glu  not NONE: two matrices of one shape, gate and up */
 void qn_plan_matmul(qn_plan *p, const char *name, const qn_input *in, const qn_mat *mats, int32_t n_mats, qn_unary glu);
+/** The same rows for another stage of the same half: a post-norm has been applied, and is not again. */
+qn_input qn_plan_again(const qn_input *in);
+/** The stage that was added last shares nothing with the next one: no barrier between them. */
+void qn_plan_join(qn_plan *p);
 /** A norm of the rows of a register, in place. */
 void qn_plan_norm(qn_plan *p, const char *name, qn_reg at, const qn_norm *norm, int64_t width);
 /** Where a half of a block puts its result. */
@@ -172,8 +221,16 @@ typedef struct qn_close_to {
 } qn_close_to;
 /** A matrix whose result goes into the residual stream, at once or, where a post-norm follows, by way of T. */
 void qn_plan_close(qn_plan *p, const char *name, const qn_input *in, const qn_weight *w, const float *bias, const qn_close_to *to);
+/** Experts, chosen by the logits that are in register R (src/ops/experts.h); the two stages belong together, one layer's at a time. */
+void qn_plan_experts_up(qn_plan *p, const qn_input *in, const qn_experts *e, qn_unary glu);
+void qn_plan_experts_down(qn_plan *p, const qn_experts *e, const qn_close_to *to);
 /** Norm and rotate q and k, write k and v to the cache. */
 void qn_plan_store(qn_plan *p, const qn_heads *h);
+/** A matrix for each head: in_stride and out_stride are those of one head. */
+void qn_plan_by_head(qn_plan *p, const char *name, const qn_by_head_args *a);
+/** Rotate what rotates, norm the latent, and write it to the cache. Queries go to Q, head_dim a head, of which the first head_dim_v come from
+ *  elsewhere. */
+void qn_plan_latent(qn_plan *p, const qn_latent_args *a);
 /** From here on only tokens whose logits are asked for: their rows of the residual stream and of `also` move to the front. In the last layer, once
  *  everything that later tokens need is stored. */
 void qn_plan_only_outputs(qn_plan *p, qn_reg also);

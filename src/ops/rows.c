@@ -10,7 +10,21 @@ void qn_norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_t wi
         x->k->layer_norm(in, n->w, n->b, width, n->eps, out);
 }
 
-static void quantize_row(const qn_exec *x, const float *row, int64_t width, const qn_rows *to, int64_t i)
+void qn_rows_place(qn_placer *p, qn_rows *r, size_t n_rows, int64_t width, int64_t norm_width)
+{
+    const int64_t stride = qn_row_stride(width, QN_ACT_BLOCK);
+    const size_t n_blocks = n_rows * (size_t)(stride / QN_ACT_BLOCK);
+    r->stride = stride;
+    r->x_stride = norm_width ? qn_row_stride(norm_width, 16) : 0;
+    r->x = qn_place(p, n_rows * (size_t)r->x_stride, sizeof *r->x);
+    r->q = qn_place(p, n_rows * (size_t)stride, sizeof *r->q);
+    r->q8 = (int8_t *)r->q;
+    r->planes = qn_place(p, n_blocks, QN_SPLIT_MAX);
+    r->d = qn_place(p, n_blocks, sizeof *r->d);
+    r->s = qn_place(p, n_blocks, sizeof *r->s);
+}
+
+void qn_rows_quantize(const qn_exec *x, const float *row, int64_t width, const qn_rows *to, int64_t i)
 {
     const int64_t at = i * to->stride, block = at / QN_ACT_BLOCK;
     if (x->k->a8) {
@@ -56,7 +70,35 @@ static void make_row(const qn_exec *x, const qn_input *in, int32_t i, const qn_r
         qn_norm_row(x, &in->pre, row, in->width, out);
         row = out;
     }
-    if (in->quantised) quantize_row(x, row, in->width, to, i);
+    if (in->quantised) qn_rows_quantize(x, row, in->width, to, i);
+}
+
+qn_act qn_rows_act(const qn_exec *x, const qn_rows *r, int64_t i, const float *floats, int64_t stride)
+{
+    const qn_act all = {
+        .x = floats,
+        .q = r->q,
+        .q8 = r->q8,
+        .d = r->d,
+        .s = r->s,
+        .planes = x->k->split_a16 && !x->k->a8 ? r->planes : NULL,
+        .x_stride = stride,
+        .q_stride = r->stride,
+    };
+    return qn_act_from(x, &all, i);
+}
+
+qn_act qn_act_from(const qn_exec *x, const qn_act *act, int64_t i)
+{
+    const int64_t q = i * act->q_stride, block = q / QN_ACT_BLOCK;
+    qn_act a = *act;
+    a.x += i * act->x_stride;
+    a.q += q;
+    a.q8 += q;
+    a.d += block;
+    a.s += block;
+    if (a.planes) a.planes += block * x->k->split_bytes;
+    return a;
 }
 
 qn_act qn_rows_make(const qn_exec *x, const qn_stage *s, const qn_input *in, int32_t i_thread, int32_t n_threads)
@@ -74,14 +116,5 @@ qn_act qn_rows_make(const qn_exec *x, const qn_stage *s, const qn_input *in, int
         qn_pool_barrier(x->pool, i_thread);
     }
     const bool as_is = in->post.kind == QN_NORM_NONE && in->pre.kind == QN_NORM_NONE;
-    return (qn_act){
-        .x = as_is ? x->reg[in->from] : to->x,
-        .q = to->q,
-        .q8 = to->q8,
-        .d = to->d,
-        .s = to->s,
-        .planes = x->k->split_a16 && !x->k->a8 ? to->planes : NULL,
-        .x_stride = as_is ? x->stride[in->from] : to->x_stride,
-        .q_stride = to->stride,
-    };
+    return qn_rows_act(x, to, 0, as_is ? x->reg[in->from] : to->x, as_is ? x->stride[in->from] : to->x_stride);
 }

@@ -2,6 +2,7 @@
 #ifndef QN_OPS_ROWS_H
 #define QN_OPS_ROWS_H
 
+#include "src/ops/placer.h"
 #include "src/ops/plan.h"
 
 /** Buffers of normed rows: float32, integers and their bytes (simd/kernels.h). */
@@ -21,6 +22,15 @@ struct qn_act;
 
 /** One row through a norm that is not NONE; out may be in. */
 void qn_norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_t width, float *out);
+
+/** @param width  widest row that is quantised  @param norm_width  widest of x; 0: none */
+void qn_rows_place(qn_placer *p, qn_rows *r, size_t n_rows, int64_t width, int64_t norm_width);
+/** Quantise a row into the i-th of `to`. */
+void qn_rows_quantize(const qn_exec *x, const float *row, int64_t width, const qn_rows *to, int64_t i);
+/** What kernels read of rows from the i-th on. @param floats  [..][stride] the rows themselves, from the first on */
+struct qn_act qn_rows_act(const qn_exec *x, const qn_rows *r, int64_t i, const float *floats, int64_t stride);
+/** The same of what is there already. */
+struct qn_act qn_act_from(const qn_exec *x, const struct qn_act *act, int64_t i);
 
 /**
  * Make the rows of a stage. Called by every thread; when it returns, all rows are there (a barrier stands inside where threads

@@ -15,13 +15,13 @@ bool qn_weight_describe(qn_weight *w, const qn_fmt *fmt, int64_t i_tensor, int64
 {
     qn_matmul_row row;
     packing_of(fmt, &row);
-    *w = (qn_weight){ .fmt = fmt, .i_tensor = i_tensor, .n_cols = n_cols, .n_rows = n_rows };
+    *w = (qn_weight){ .fmt = fmt, .i_tensor = i_tensor, .n_parts = 1, .n_cols = n_cols, .n_rows = n_rows, .part_rows = n_rows };
     w->n_panels = (w->n_rows + QN_PANEL - 1) / QN_PANEL;
     w->panel_bytes = row.panel_bytes(fmt, w->n_cols);
     return qn_size_mul((size_t)w->n_panels, w->panel_bytes, &w->n_bytes);
 }
 
-qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, int64_t first, int64_t n_rows, qn_err *err)
+qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, const qn_slice *s, qn_err *err)
 {
     qn_tensor_info t;
     if (!qn_file_tensor_at(file, i_tensor, &t)) return qn_fail(err, QN_ERR_NOT_FOUND, "no tensor %lld", (long long)i_tensor);
@@ -29,8 +29,11 @@ qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, in
     size_t row_bytes;
     if (!fmt || t.type < 0 || t.type >= QN_MAX_FMT_ID || !qn_fmt_row_bytes(fmt, t.dims[0], &row_bytes))
         return qn_fail(err, QN_ERR_UNSUPPORTED, "tensor %.*s has a type that cannot be multiplied", QN_STR_ARG(t.name));
-    if (!qn_weight_describe(w, fmt, i_tensor, n_rows, t.dims[0])) return qn_fail(err, QN_ERR_FORMAT, "tensor %.*s is too large", QN_STR_ARG(t.name));
-    w->first_row = first;
+    if (!qn_weight_describe(w, fmt, i_tensor, s->n_rows, t.dims[0]) || !qn_size_mul(w->n_bytes, (size_t)s->n_parts, &w->n_bytes))
+        return qn_fail(err, QN_ERR_FORMAT, "tensor %.*s is too large", QN_STR_ARG(t.name));
+    w->n_parts = s->n_parts;
+    w->first_row = s->first;
+    w->part_rows = s->stride;
     return QN_OK;
 }
 
@@ -53,18 +56,29 @@ bool qn_weight_reads_a16(const qn_weight *w)
     return row.act == QN_ACT_A16;
 }
 
-size_t qn_vector_bytes(const qn_vector *v)
+static size_t round64(size_t n)
 {
-    return ((size_t)v->n * sizeof(float) + 63) & ~(size_t)63;
+    return (n + 63) & ~(size_t)63;
 }
 
-typedef struct pack_job {
-    const qn_weight *w;
-    const uint8_t *bytes;
-    int64_t begin, end;
-    size_t row_bytes;
-    qn_matmul_row row;
-} pack_job;
+size_t qn_vector_bytes(const qn_vector *v)
+{
+    return round64((size_t)v->n * sizeof(float));
+}
+
+size_t qn_weight_bytes(const qn_weight *w)
+{
+    return w->n_bytes + (w->on_use ? round64((size_t)w->n_parts) : 0); /* n_bytes is bounded by the file's, far below what would wrap */
+}
+
+void qn_weight_place(qn_weight *w, const qn_map *map, size_t map_at, uint8_t *place)
+{
+    w->panels = place;
+    if (!w->on_use) return;
+    w->map = map;
+    w->map_at = map_at;
+    w->state = (atomic_uchar *)(void *)(place + w->n_bytes);
+}
 
 static size_t row_bytes_of(const qn_weight *w)
 {
@@ -73,34 +87,45 @@ static size_t row_bytes_of(const qn_weight *w)
     return n;
 }
 
+size_t qn_weight_file_at(const qn_weight *w, int64_t i_panel)
+{
+    return (size_t)(w->first_row + i_panel / w->n_panels * w->part_rows + i_panel % w->n_panels * QN_PANEL) * row_bytes_of(w);
+}
+
+size_t qn_weight_part_file_bytes(const qn_weight *w)
+{
+    return (size_t)w->n_rows * row_bytes_of(w);
+}
+
+void qn_weight_pack_panels(const qn_weight *w, const uint8_t *bytes, int64_t begin, int64_t end)
+{
+    const size_t row_bytes = row_bytes_of(w);
+    qn_matmul_row row;
+    packing_of(w->fmt, &row);
+    for (int64_t p = begin; p < end; p++) {
+        const int64_t left = w->n_rows - p % w->n_panels * QN_PANEL;
+        row.pack(w->fmt, bytes + qn_weight_file_at(w, p), row_bytes, left < QN_PANEL ? left : QN_PANEL, w->n_cols,
+                 w->panels + (size_t)p * w->panel_bytes);
+    }
+}
+
+typedef struct pack_job {
+    const qn_weight *w;
+    const uint8_t *bytes;
+    int64_t begin, end;
+} pack_job;
+
 static void pack_part(void *arg, int32_t i_thread, int32_t n_threads)
 {
     const pack_job *j = arg;
-    const qn_weight *w = j->w;
     int64_t begin, end;
     qn_split(j->end - j->begin, i_thread, n_threads, &begin, &end);
-    for (int64_t p = j->begin + begin; p < j->begin + end; p++) {
-        const int64_t left = w->n_rows - p * QN_PANEL;
-        j->row.pack(w->fmt, j->bytes + (size_t)p * QN_PANEL * j->row_bytes, j->row_bytes, left < QN_PANEL ? left : QN_PANEL, w->n_cols,
-                    w->panels + (size_t)p * w->panel_bytes);
-    }
+    qn_weight_pack_panels(j->w, j->bytes, j->begin + begin, j->begin + end);
 }
 
 void qn_weight_pack(const qn_weight *w, const uint8_t *bytes, int64_t begin, int64_t end, qn_pool *pool)
 {
-    pack_job job = { .w = w, .bytes = bytes, .begin = begin, .end = end, .row_bytes = row_bytes_of(w) };
-    packing_of(w->fmt, &job.row);
-    qn_pool_run(pool, pack_part, &job);
-}
-
-size_t qn_weight_file_bytes(const qn_weight *w)
-{
-    return row_bytes_of(w) * QN_PANEL;
-}
-
-size_t qn_weight_file_offset(const qn_weight *w)
-{
-    return row_bytes_of(w) * (size_t)w->first_row;
+    qn_pool_run(pool, pack_part, &(pack_job){ w, bytes, begin, end });
 }
 
 void qn_vector_load(const qn_vector *v, const uint8_t *bytes)

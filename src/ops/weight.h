@@ -3,18 +3,30 @@
 #define QN_OPS_WEIGHT_H
 
 #include "quant/quant.h"
+#include "src/base/map.h"
 #include "src/base/pool.h"
 
-/** A matrix of a file's tensor. All zero: absent. */
+#include <stdatomic.h>
+
+/**
+ * A matrix of a file's tensor, or several of one shape that lie one behind the other in it: its parts (experts, heads). Each part has panels
+ * of its own, the last one filled up with rows of zeros. All zero: absent.
+ */
 typedef struct qn_weight {
     const qn_fmt *fmt;
     int64_t i_tensor;        /* in the file                                                  */
-    int64_t first_row;       /* of the tensor's rows, where it holds several matrices        */
-    int64_t n_rows, n_cols;
-    int64_t n_panels;
+    int32_t n_parts;         /* 1: a matrix                                                  */
+    int64_t n_rows, n_cols;  /* of a part                                                    */
+    int64_t first_row, part_rows; /* in the tensor: where part 0 begins, and from one part to the next */
+    int64_t n_panels;        /* of a part                                                    */
     size_t panel_bytes;      /* from one panel of 16 rows to the next                        */
-    size_t n_bytes;          /* of all panels                                                */
+    size_t n_bytes;          /* of all panels of all parts                                   */
     uint8_t *panels;         /* NULL until packed; 64-byte aligned; owned by the arena       */
+    /* Of parts that are packed when they are first used (src/ops/pairs.h); else NULL */
+    bool on_use;
+    const qn_map *map;       /* open as long as the arena                                    */
+    size_t map_at;           /* where the tensor is in it                                    */
+    atomic_uchar *state;     /* [n_parts] in the arena                                       */
 } qn_weight;
 
 /** A vector of a file's tensor. All zero: absent. */
@@ -30,8 +42,15 @@ static inline bool qn_weight_present(const qn_weight *w)
     return w->fmt != NULL;
 }
 
-/** Describe rows [first, first + n_rows) of tensor i (of all its slices one after another) as a matrix and size its panels. The shape must have been checked. */
-qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, int64_t first, int64_t n_rows, qn_err *err);
+/** Rows of a tensor, those of all its slices one after another, that make up a weight. */
+typedef struct qn_slice {
+    int64_t first, n_rows;   /* of part 0                                                    */
+    int32_t n_parts;
+    int64_t stride;          /* rows from one part to the next                               */
+} qn_slice;
+
+/** Describe rows of tensor i as matrices [n_rows][n_cols] and size their panels. The shape must have been checked. */
+qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, const qn_slice *s, qn_err *err);
 /** The same for a matrix of this format that comes from somewhere else. @return false when its size does not fit */
 bool qn_weight_describe(qn_weight *w, const qn_fmt *fmt, int64_t i_tensor, int64_t n_rows, int64_t n_cols);
 /** Describe elements [first, first + n) of tensor i as a vector. */
@@ -42,13 +61,19 @@ bool qn_weight_reads_a16(const qn_weight *w);
 
 /** Bytes in the arena, 64-byte aligned. */
 size_t qn_vector_bytes(const qn_vector *v);
+size_t qn_weight_bytes(const qn_weight *w);
 
-/** Pack panels [begin, end) into w->panels, on all threads of the pool. @param bytes  the weight's first row as it is in the file */
+/** Give the weight its place in the arena, qn_weight_bytes(w) long and zero. One with `on_use` needs no more to be done.
+ *  @param map  holds the tensor from byte map_at on */
+void qn_weight_place(qn_weight *w, const qn_map *map, size_t map_at, uint8_t *place);
+/** Pack panels [begin, end), counted through all parts, into w->panels, on all threads of the pool. @param bytes  the whole tensor as it is in the file */
 void qn_weight_pack(const qn_weight *w, const uint8_t *bytes, int64_t begin, int64_t end, qn_pool *pool);
-/** Bytes in the file of a panel's rows. */
-size_t qn_weight_file_bytes(const qn_weight *w);
-/** Bytes in the file before the weight's first row. */
-size_t qn_weight_file_offset(const qn_weight *w);
+/** The same on the calling thread. */
+void qn_weight_pack_panels(const qn_weight *w, const uint8_t *bytes, int64_t begin, int64_t end);
+/** Where the rows of a panel, counted through all parts, begin in the tensor. */
+size_t qn_weight_file_at(const qn_weight *w, int64_t i_panel);
+/** Bytes of a part in the tensor. */
+size_t qn_weight_part_file_bytes(const qn_weight *w);
 /** Decode the vector's part of the tensor's bytes into v->w. */
 void qn_vector_load(const qn_vector *v, const uint8_t *bytes);
 

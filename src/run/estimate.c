@@ -2,7 +2,7 @@
 
 static qn_status add_weight(void *user, qn_weight *w)
 {
-    *(uint64_t *)user += w->n_bytes;
+    *(uint64_t *)user += qn_weight_bytes(w);
     return QN_OK;
 }
 

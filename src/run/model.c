@@ -34,7 +34,7 @@ static qn_status add_size(loader *l, size_t n)
 
 static qn_status size_weight(void *user, qn_weight *w)
 {
-    return add_size(user, w->n_bytes);
+    return add_size(user, qn_weight_bytes(w));
 }
 
 static qn_status size_vector(void *user, qn_vector *v)
@@ -50,23 +50,31 @@ static qn_status progress(const loader *l, size_t n_more)
 }
 
 /* In slices, the file's pages dropped behind each: the packed copy and one slice are all that is in memory. */
-static qn_status load_weight(void *user, qn_weight *w)
+static qn_status pack_weight(loader *l, const qn_weight *w)
 {
     enum { SLICE = 16 << 20 }; /* bytes of the file */
-    loader *l = user;
-    const size_t panel = qn_weight_file_bytes(w), first = qn_weight_file_offset(w);
-    const uint8_t *bytes = qn_file_tensor_bytes(l->m->file, w->i_tensor) + first;
-    const int64_t n_slice = panel < SLICE ? (int64_t)(SLICE / panel) : 1;
-    w->panels = (uint8_t *)l->m->arena + l->at;
+    const uint8_t *bytes = qn_file_tensor_bytes(l->m->file, w->i_tensor);
+    const size_t panel = qn_weight_file_at(w, 1);
+    const int64_t n_panels = w->n_parts * w->n_panels, n_slice = panel < SLICE ? (int64_t)(SLICE / panel) : 1;
     qn_file_tensor_expect(l->m->file, w->i_tensor);
-    for (int64_t p = 0; p < w->n_panels; p += n_slice) {
-        const int64_t end = p + n_slice < w->n_panels ? p + n_slice : w->n_panels;
+    for (int64_t p = 0; p < n_panels; p += n_slice) {
+        const int64_t end = p + n_slice < n_panels ? p + n_slice : n_panels;
         qn_weight_pack(w, bytes, p, end, l->pool);
-        qn_file_tensor_drop(l->m->file, w->i_tensor, first + (size_t)p * panel, (size_t)(end - p) * panel);
+        qn_file_tensor_drop(l->m->file, w->i_tensor, qn_weight_file_at(w, p), qn_weight_file_at(w, end) - qn_weight_file_at(w, p));
         QN_TRY(progress(l, (size_t)end * w->panel_bytes));
     }
-    l->at += w->n_bytes;
     return QN_OK;
+}
+
+static qn_status load_weight(void *user, qn_weight *w)
+{
+    loader *l = user;
+    size_t at;
+    const qn_map *map = qn_file_tensor_map(l->m->file, w->i_tensor, &at);
+    qn_weight_place(w, map, at, (uint8_t *)l->m->arena + l->at);
+    if (!w->on_use) QN_TRY(pack_weight(l, w));
+    l->at += qn_weight_bytes(w);
+    return w->on_use ? progress(l, 0) : QN_OK;
 }
 
 static qn_status load_vector(void *user, qn_vector *v)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOE "-moe"
 enum { N_LAYER = 6, HEAD_DIM = 64 };
 
 /* Where a block keeps its half-float scales, and their size for weights of about 0.05: the rest may be any bytes. */
@@ -90,6 +91,7 @@ static qn_status add_tensor(void *user, const qn_tensor_due *t)
     maker *m = user;
     if (t->is_optional && strcmp(t->name, "rope_freqs.weight")) return QN_OK;
     const qn_fmt *fmt = qn_fmt_by_id(t->is_vector ? 0 : m->fmt);
+    if (!t->is_vector && t->cols % fmt->block) fmt = qn_fmt_by_id(t->cols % 32 ? 1 : 8); /* as files of wide blocks have it: Q8_0 or F16 */
     const int64_t n = t->cols * t->rows * t->slices;
     uint8_t *bytes = malloc((size_t)(n / fmt->block * fmt->bytes));
     if (!bytes) return QN_ERR_NOMEM;
@@ -97,8 +99,8 @@ static qn_status add_tensor(void *user, const qn_tensor_due *t)
     if (t->is_vector) fill_floats(bytes, 0, n, 1, 0.1f, &m->state);
     else if (fmt->block == 1) fill_floats(bytes, fmt->id, n, 0, 0.08f, &m->state);
     else fill_blocks(bytes, fmt, n / fmt->block, &m->state);
-    const int64_t dims[] = { t->cols, t->rows, t->slices };
-    return qn_writer_tensor(m->w, t->name, fmt->id, t->is_vector ? 1 : t->slices > 1 ? 3 : 2, dims, bytes);
+    const int64_t dims[] = { t->cols, t->is_vector ? t->slices : t->rows, t->slices };
+    return qn_writer_tensor(m->w, t->name, fmt->id, (t->is_vector ? 1 : 2) + (t->slices > 1), dims, bytes);
 }
 
 static void add_vocabulary(qn_writer *w)
@@ -151,11 +153,26 @@ static const tiny_key tiny_keys[] = {
     { "residual_scale", IS_FLOAT, 0.75 },
     { "embedding_scale", IS_FLOAT, 2 },
     { "use_parallel_residual", IS_BOOL, 1 },
+    { "expert_count", IS_INT, 8 },
+    { "expert_used_count", IS_INT, 3 },
+    { "expert_feed_forward_length", IS_INT, 256 },
+    { "expert_shared_count", IS_INT, 1 },
+    { "expert_group_count", IS_INT, 4 },
+    { "expert_group_used_count", IS_INT, 2 },
+    { "expert_gating_func", IS_INT, 2 },
+    { "expert_weights_norm", IS_BOOL, 1 },
+    { "expert_weights_scale", IS_FLOAT, 1.5 },
+    { "leading_dense_block_count", IS_INT, 2 },
+    { "attention.kv_lora_rank", IS_INT, HEAD_DIM / 2 },
+    { "attention.q_lora_rank", IS_INT, 256 },
+    { "attention.key_length_mla", IS_INT, HEAD_DIM },
+    { "attention.value_length_mla", IS_INT, HEAD_DIM / 2 },
 };
 
 typedef struct key_writer {
     qn_writer *w;
     const char *arch;
+    bool dense;
 } key_writer;
 
 static qn_status add_key(void *user, const qn_key_row *row)
@@ -169,6 +186,7 @@ static qn_status add_key(void *user, const qn_key_row *row)
         return row->required ? QN_ERR_NOT_FOUND : QN_OK;
     }
     const tiny_key *k = &tiny_keys[i];
+    if (kw->dense && !strcmp(k->name, "expert_count")) return QN_OK;
     snprintf(name, sizeof name, "%s.%s", kw->arch, k->name);
     if (k->kind == IS_INT) qn_writer_key_u32(kw->w, name, (uint32_t)k->value);
     else if (k->kind == IS_FLOAT) qn_writer_key_f32(kw->w, name, (float)k->value);
@@ -176,7 +194,25 @@ static qn_status add_key(void *user, const qn_key_row *row)
     return QN_OK;
 }
 
-static qn_status add_keys(qn_writer *w, const qn_arch *arch)
+static bool has_two_forms(const qn_arch *a)
+{
+    return a->experts && a->ff == &qn_ff_dense;
+}
+
+bool tiny_model_name(int32_t i, char name[64])
+{
+    for (int32_t a = 0; a < qn_arch_count(); a++) {
+        const qn_arch *arch = qn_arch_at(a);
+        for (int form = 0; form < (has_two_forms(arch) ? 2 : 1); form++) {
+            if (i-- > 0) continue;
+            snprintf(name, 64, "%s%s", arch->name, form ? MOE : "");
+            return true;
+        }
+    }
+    return false;
+}
+
+static qn_status add_keys(qn_writer *w, const qn_arch *arch, bool moe)
 {
     char name[96];
     qn_writer_key_str(w, "general.architecture", (qn_str){ arch->name, strlen(arch->name) });
@@ -184,16 +220,17 @@ static qn_status add_keys(qn_writer *w, const qn_arch *arch)
     snprintf(name, sizeof name, "%s.block_count", arch->name);
     qn_writer_key_u32(w, name, N_LAYER);
     add_vocabulary(w);
-    return qn_arch_each_key(arch, add_key, &(key_writer){ w, arch->name });
+    return qn_arch_each_key(arch, add_key, &(key_writer){ w, arch->name, has_two_forms(arch) && !moe });
 }
 
 /* Which tensors are due is the model code's knowledge: the keys are written to a file of their own, and the network reads them there. */
-static qn_status write_model(const char *path, const char *arch, maker *m, qn_err *err)
+static qn_status write_model(const char *path, const char *name, maker *m, qn_err *err)
 {
+    const char *moe = strstr(name, MOE);
     qn_file *keys = NULL;
-    qn_net net = { .n_vocab = TINY_VOCAB, .arch = qn_arch_find((qn_str){ arch, strlen(arch) }) };
+    qn_net net = { .n_vocab = TINY_VOCAB, .arch = qn_arch_find((qn_str){ name, moe ? (size_t)(moe - name) : strlen(name) }) };
     QN_TRY(qn_writer_open(&m->w, path, 32, err));
-    const qn_status known = add_keys(m->w, net.arch);
+    const qn_status known = add_keys(m->w, net.arch, moe);
     QN_TRY(qn_writer_close(&m->w, err));
     QN_TRY(known);
     QN_TRY(qn_file_open(&keys, path, err));
@@ -201,7 +238,7 @@ static qn_status write_model(const char *path, const char *arch, maker *m, qn_er
     qn_file_close(&keys);
     if (s == QN_OK) s = qn_writer_open(&m->w, path, 32, err);
     if (s == QN_OK) {
-        (void)add_keys(m->w, net.arch);
+        (void)add_keys(m->w, net.arch, moe);
         s = qn_net_each_tensor(&net, add_tensor, m);
     }
     const qn_status closed = qn_writer_close(&m->w, err); /* knows the first failure's sentence */
@@ -209,12 +246,12 @@ static qn_status write_model(const char *path, const char *arch, maker *m, qn_er
     return s == QN_OK ? closed : s;
 }
 
-bool tiny_model_write(const char *path, const char *arch, int32_t fmt, uint32_t seed)
+bool tiny_model_write(const char *path, const char *name, int32_t fmt, uint32_t seed)
 {
     qn_err err = { 0 };
     uint8_t *data[512];
     maker m = { .fmt = fmt, .state = seed * 2654435761u + 1, .data = data };
-    const qn_status s = write_model(path, arch, &m, &err);
+    const qn_status s = write_model(path, name, &m, &err);
     for (size_t i = 0; i < m.n_data; i++) free(data[i]);
     if (s != QN_OK) fprintf(stderr, "%s: %s\n", path, err.text);
     return s == QN_OK;

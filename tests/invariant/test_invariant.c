@@ -117,8 +117,9 @@ static void same_bits(void **state)
     (void)state;
     const int32_t *types;
     const int32_t n = tiny_model_formats(&types);
-    for (int32_t a = 0; a < qn_arch_count(); a++)
-        for (int32_t i = 0; i < n; i++) check_model(qn_arch_at(a)->name, types[i]);
+    char arch[64];
+    for (int32_t a = 0; tiny_model_name(a, arch); a++)
+        for (int32_t i = 0; i < n; i++) check_model(arch, types[i]);
 }
 
 /* Attention over several parts: many tokens at once, one at a time with the parts shared out over threads, and chunks that end anywhere. */
@@ -132,8 +133,8 @@ static void long_contexts(void **state)
     static float all[2][N * TINY_VOCAB];
     static int32_t ids[N];
     for (int32_t i = 0; i < N; i++) ids[i] = (i * 7919 + 11) % TINY_VOCAB;
-    for (int32_t a = 0; a < qn_arch_count(); a++) {
-        const char *arch = qn_arch_at(a)->name;
+    char arch[64];
+    for (int32_t a = 0; tiny_model_name(a, arch); a++) {
         assert_true(tiny_model_write(path, arch, 8, 9));
         qn_model *m = open_model();
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -152,8 +153,8 @@ static void long_contexts(void **state)
 static void rewound_prefix(void **state)
 {
     (void)state;
-    for (int32_t a = 0; a < qn_arch_count(); a++) {
-        const char *arch = qn_arch_at(a)->name;
+    char arch[64];
+    for (int32_t a = 0; tiny_model_name(a, arch); a++) {
         int32_t one[N_TOKENS], two[N_TOKENS];
         make_tokens(one, 1);
         make_tokens(two, 2);

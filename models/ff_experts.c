@@ -1,0 +1,165 @@
+#include "models/model.h"
+
+#include "src/ops/experts.h"
+
+/* A mixture of experts (src/ops/experts.h), with or without one that every token takes beside those that its router chooses. What differs between
+ * architectures is the qn_expert_rules of each. */
+
+#define AT(field) offsetof(qn_layer, x.field)
+#define NET(field) offsetof(qn_net, experts.field)
+static const qn_key_row keys[] = {
+    { "expert_count", QN_KEY_LAYER, AT(n), true, 1, QN_MAX_EXPERTS },
+    { "expert_used_count", QN_KEY_LAYER, AT(n_used), true, 1, QN_MAX_EXPERTS },
+    { "feed_forward_length", QN_KEY_LAYER, offsetof(qn_layer, n_ff), false, 0, 1 << 24 },
+    { "expert_feed_forward_length", QN_KEY_LAYER, AT(n_ff), false, 0, 1 << 24 },
+    { "expert_shared_feed_forward_length", QN_KEY_LAYER, AT(n_ff_shared), false, 0, 1 << 24 },
+    { "expert_shared_count", QN_KEY_LAYER, AT(n_shared), false, 0, QN_MAX_EXPERTS },
+    { "expert_group_count", QN_KEY_NET, NET(n_groups), false, 0, QN_MAX_EXPERTS },
+    { "expert_group_used_count", QN_KEY_NET, NET(n_groups_used), false, 0, QN_MAX_EXPERTS },
+    { "expert_gating_func", QN_KEY_NET, NET(gate), false, 0, 15 },
+    { "expert_weights_norm", QN_KEY_NET, NET(normalised), false, 0, 1 },
+    { "expert_weights_scale", QN_KEY_FLOAT, NET(scale), false, 0, 0 },
+    { "leading_dense_block_count", QN_KEY_HOOK, 0, false, 0, 0 },
+    { "interleave_moe_layer_step", QN_KEY_HOOK, 0, false, 0, 0 },
+};
+
+static int64_t dim_experts(const qn_net *net, const qn_layer *l) { (void)net; return l->x.n; }
+static int64_t dim_ff(const qn_net *net, const qn_layer *l) { (void)net; return l->x.n_ff; }
+static int64_t dim_shared(const qn_net *net, const qn_layer *l) { (void)net; return l->x.n_ff_shared; }
+static int64_t dim_one(const qn_net *net, const qn_layer *l) { (void)net; (void)l; return 1; }
+
+#define W(field) QN_LAYER_W(x.field)
+#define V(field) QN_LAYER_V(x.field)
+#define GATE_UP .at = { AT(gate), AT(up) }, .n_at = 2, .rows = { dim_ff, dim_ff }
+static const qn_tensor_row tensors[] = {
+    { "blk.%d.ffn_gate_inp.weight", W(router), .cols = qn_dim_embd, .rows = { dim_experts }, .required = QN_ALWAYS },
+    { "blk.%d.ffn_gate_inp.bias", V(router_b), .rows = { dim_experts }, .required = QN_F_EXPERT_BIAS },
+    { "blk.%d.exp_probs_b.bias", V(choice_b), .rows = { dim_experts } },
+    { "blk.%d.ffn_gate_up_exps.weight", GATE_UP, .cols = qn_dim_embd, .only = QN_F_GATE_UP_FUSED, .required = QN_ALWAYS, .slices = dim_experts,
+      .on_use = true },
+    { "blk.%d.ffn_gate_exps.weight", W(gate), .cols = qn_dim_embd, .rows = { dim_ff }, .unless = QN_F_GATE_UP_FUSED | QN_F_NO_GATE,
+      .required = QN_ALWAYS, .slices = dim_experts, .on_use = true },
+    { "blk.%d.ffn_up_exps.weight", W(up), .cols = qn_dim_embd, .rows = { dim_ff }, .unless = QN_F_GATE_UP_FUSED, .required = QN_ALWAYS,
+      .slices = dim_experts, .on_use = true },
+    { "blk.%d.ffn_down_exps.weight", W(down), .cols = dim_ff, .rows = { qn_dim_embd }, .required = QN_ALWAYS, .slices = dim_experts, .on_use = true },
+    { "blk.%d.ffn_gate_exps.bias", V(gate_b), .rows = { dim_ff }, .unless = QN_F_GATE_UP_FUSED | QN_F_NO_GATE, .required = QN_F_EXPERT_BIAS,
+      .slices = dim_experts },
+    { "blk.%d.ffn_up_exps.bias", V(up_b), .rows = { dim_ff }, .unless = QN_F_GATE_UP_FUSED, .required = QN_F_EXPERT_BIAS, .slices = dim_experts },
+    { "blk.%d.ffn_down_exps.bias", V(down_b), .rows = { qn_dim_embd }, .required = QN_F_EXPERT_BIAS, .slices = dim_experts },
+    { "blk.%d.ffn_gate_inp_shexp.weight", W(shared_router), .cols = qn_dim_embd, .rows = { dim_one }, .only = QN_F_SHARED_GATE, .required = QN_ALWAYS },
+    { "blk.%d.ffn_gate_shexp.weight", W(shared_gate), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_EXPERT, .required = QN_ALWAYS },
+    { "blk.%d.ffn_up_shexp.weight", W(shared_up), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_EXPERT, .required = QN_ALWAYS },
+    { "blk.%d.ffn_down_shexp.weight", W(shared_down), .cols = dim_shared, .rows = { qn_dim_embd }, .only = QN_F_SHARED_EXPERT, .required = QN_ALWAYS },
+};
+
+static int32_t shared_width(const qn_expert_rules *rules, const qn_layer *l)
+{
+    const qn_layer_experts *x = &l->x;
+    if (x->n_ff_shared) return x->n_ff_shared;
+    if (!(rules->shared & QN_SHARED_BY_COUNT)) return rules->shared & QN_SHARED_AS_DENSE ? l->n_ff : 0;
+    return (int64_t)x->n_shared * x->n_ff <= 1 << 24 ? x->n_shared * x->n_ff : -1;
+}
+
+static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
+{
+    qn_layer_experts *x = &l->x;
+    const qn_expert_rules *rules = net->arch->experts;
+    const qn_net_experts *e = &net->experts;
+    if (x->n_used > x->n) return qn_fail(err, QN_ERR_FORMAT, "layer %d uses %d of %d experts", i, x->n_used, x->n);
+    if (e->n_groups > 1 && (x->n % e->n_groups || e->n_groups_used < 1 || e->n_groups_used > e->n_groups ||
+                            x->n_used > (int64_t)x->n / e->n_groups * e->n_groups_used))
+        return qn_fail(err, QN_ERR_FORMAT, "layer %d: %d of %d experts do not come from %d of %d groups", i, x->n_used, x->n, e->n_groups_used, e->n_groups);
+    if (rules->heeds & QN_HEED_GATE && (e->gate < 0 || e->gate > QN_GATE_SOFTMAX_CHOSEN))
+        return qn_fail(err, QN_ERR_UNSUPPORTED, "%s.expert_gating_func is %d; quern knows 1 to %d", net->arch->name, e->gate, QN_GATE_SOFTMAX_CHOSEN);
+    if (x->n_ff == 0) x->n_ff = rules->divides_ff ? l->n_ff / x->n_used : l->n_ff;
+    x->n_ff_shared = shared_width(rules, l);
+    if (x->n_ff < 1 || x->n_ff_shared < 0)
+        return qn_fail(err, QN_ERR_FORMAT, "layer %d has experts of %d rows, and a shared one of %d", i, x->n_ff, x->n_ff_shared);
+    if (x->n_ff_shared) l->features |= QN_F_SHARED_EXPERT;
+    return QN_OK;
+}
+
+qn_status qn_layers_experts(qn_net *net, const qn_file *file, qn_err *err)
+{
+    int32_t n = 0, n_dense = 0;
+    QN_TRY(qn_net_read_i32(net, file, "expert_count", 0, QN_MAX_EXPERTS, &n, err));
+    QN_TRY(qn_net_read_i32(net, file, "leading_dense_block_count", 0, QN_MAX_LAYERS, &n_dense, err));
+    if (n <= 1 && net->arch->ff == &qn_ff_dense) return QN_OK;
+    for (int32_t i = 0; i < net->n_layer; i++) {
+        qn_layer *l = &net->layer[i];
+        l->ff = i < n_dense ? &qn_ff_dense : &qn_ff_experts;
+        if (qn_net_has_tensor(file, "blk.%d.ffn_gate_up_exps.weight", i)) l->features |= QN_F_GATE_UP_FUSED;
+        else if (qn_net_has_tensor(file, "blk.%d.ffn_gate_exps.weight", i)) l->features &= ~QN_F_GATE_UP_FUSED;
+    }
+    return QN_OK;
+}
+
+static qn_routing routing_of(const qn_net *net, const qn_layer *l)
+{
+    const qn_expert_rules *r = net->arch->experts;
+    const qn_net_experts *e = &net->experts;
+    return (qn_routing){
+        .n_expert = l->x.n,
+        .n_used = l->x.n_used,
+        .n_groups = e->n_groups,
+        .n_groups_used = e->n_groups_used,
+        .gate = r->heeds & QN_HEED_GATE && e->gate ? (qn_gate_kind)e->gate : r->gate,
+        .normalised = r->heeds & QN_HEED_NORM ? e->normalised : r->normalised,
+        .scale = r->heeds & QN_HEED_SCALE && e->scale != 0 ? e->scale : 1,
+        .logit_bias = l->x.router_b.w,
+        .bias = l->x.choice_b.w,
+    };
+}
+
+static qn_experts experts_of(const qn_net *net, const qn_layer *l)
+{
+    const qn_layer_experts *x = &l->x;
+    return (qn_experts){
+        .routing = routing_of(net, l),
+        .gate = l->features & QN_F_NO_GATE ? NULL : &x->gate,
+        .up = &x->up,
+        .down = &x->down,
+        .gate_b = x->gate_b.w,
+        .up_b = x->up_b.w,
+        .down_b = x->down_b.w,
+    };
+}
+
+static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in)
+{
+    (void)i_layer;
+    const qn_layer_experts *x = &l->x;
+    const qn_mat router[] = { { .w = &x->router, .out = QN_REG_R }, { .w = &x->shared_router, .out = QN_REG_S } };
+    const qn_mat gate_up[] = { { .w = &x->shared_gate, .out = QN_REG_G }, { .w = &x->shared_up } };
+    const qn_experts experts = experts_of(net, l);
+    qn_plan_matmul(p, "router", in, router, qn_weight_present(&x->shared_router) ? 2 : 1, QN_UNARY_NONE);
+    const qn_input again = qn_plan_again(in);
+    if (l->features & QN_F_SHARED_EXPERT) {
+        qn_plan_matmul(p, "shared gate up", &again, gate_up, 2, net->arch->act);
+        qn_plan_join(p);
+    }
+    qn_plan_experts_up(p, &again, &experts, net->arch->act);
+}
+
+static void close(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to)
+{
+    const qn_layer_experts *x = &l->x;
+    const qn_experts experts = experts_of(net, l);
+    qn_plan_experts_down(p, &experts, to);
+    if (!(l->features & QN_F_SHARED_EXPERT)) return;
+    const qn_input g = qn_plan_rows(QN_REG_G, x->n_ff_shared);
+    const qn_mat down = { .w = &x->shared_down, .out = to->post_norm ? QN_REG_T : p->x, .adds = true, .scale = to->scale,
+                          .gated = qn_weight_present(&x->shared_router), .gate = QN_REG_S };
+    qn_plan_matmul(p, "shared down", &g, &down, 1, QN_UNARY_NONE);
+}
+
+const qn_part qn_ff_experts = {
+    .name = "experts",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .tensors = tensors,
+    .n_tensors = sizeof tensors / sizeof *tensors,
+    .check = check,
+    .plan = plan,
+    .close = close,
+};

@@ -1,0 +1,35 @@
+#include "src/ops/glu.h"
+
+typedef void unary_fn(const float *x, int64_t n, float *out);
+
+void qn_unary_row(const qn_kernels *k, qn_unary act, const float *x, int64_t n, float *out)
+{
+    unary_fn *const fns[] = {
+        [QN_UNARY_SILU] = k->silu, [QN_UNARY_GELU] = k->gelu, [QN_UNARY_RELU] = k->relu, [QN_UNARY_RELU_SQR] = k->relu_sqr,
+    };
+    fns[act](x, n, out);
+}
+
+/* OpenAI 2025 (gpt-oss): gate at most 7, up within 7 of zero; x * sigmoid(1.702 x) of the gate, times up + 1. */
+static void clamped(const qn_kernels *k, float *gate, const float *up, int64_t n, float *out)
+{
+    const float limit = 7, alpha = 1.702f;
+    for (int64_t i = 0; i < n; i++) gate[i] = alpha * (gate[i] > limit ? limit : gate[i]);
+    k->silu(gate, n, gate);
+    for (int64_t i = 0; i < n; i++) {
+        const float u = up[i] > limit ? limit : up[i] < -limit ? -limit : up[i];
+        out[i] = gate[i] / alpha * (u + 1);
+    }
+}
+
+void qn_glu_row(const qn_kernels *k, qn_unary act, float *gate, const float *up, int64_t n, float *out)
+{
+    switch (act) {
+    case QN_UNARY_SILU: k->swiglu(gate, up, n, out); break;
+    case QN_UNARY_GELU: k->geglu(gate, up, n, out); break;
+    case QN_UNARY_CLAMPED: clamped(k, gate, up, n, out); break;
+    default:
+        qn_unary_row(k, act, gate, n, gate);
+        k->mul(gate, up, n, out);
+    }
+}

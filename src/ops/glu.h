@@ -1,0 +1,13 @@
+/* Activations of rows, and gated units (Shazeer 2020). */
+#ifndef QN_OPS_GLU_H
+#define QN_OPS_GLU_H
+
+#include "simd/kernels.h"
+#include "src/ops/plan.h"
+
+/** out = act(x); out may be x. */
+void qn_unary_row(const qn_kernels *k, qn_unary act, const float *x, int64_t n, float *out);
+/** out = act(gate) * up. @param gate [n], overwritten  @param out [n], may be gate */
+void qn_glu_row(const qn_kernels *k, qn_unary act, float *gate, const float *up, int64_t n, float *out);
+
+#endif
