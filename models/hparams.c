@@ -88,7 +88,8 @@ static qn_status refuse_extras(const qn_net *net, const qn_file *file, qn_err *e
         if (known.found) continue;
         const qn_status s = qn_net_read_f32(net, file, extras[i].name, &v, err);
         if (s != QN_OK || (v != 0 && v != extras[i].neutral))
-            return qn_fail(err, QN_ERR_UNSUPPORTED, "the model sets %s.%s, which quern does not support for this architecture", net->arch->name, extras[i].name);
+            return qn_fail(err, QN_ERR_UNSUPPORTED, "the model sets %s.%s, which quern does not support for this architecture", net->arch->name,
+                           extras[i].name);
     }
     return QN_OK;
 }

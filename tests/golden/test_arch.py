@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import support
 from support import Skip
 
-REQUIRED = {"llama", "qwen2", "qwen3", "gemma3"}
+REQUIRED = {"llama", "qwen2", "qwen3", "gemma3", "llama-moe", "qwen2moe", "qwen3moe", "olmoe", "granitemoe-moe", "gpt-oss", "deepseek2"}
 
 
 def index():
