@@ -43,8 +43,10 @@ static void side_by_side(const qn_net *net, qn_plan *p, int32_t i)
 {
     const qn_layer *l = &net->layer[i];
     const qn_close_to to = { .scale = net->residual_scale };
-    const qn_norm none = { 0 }, attn_norm = pre_norm(net, l, &l->attn_norm, &l->attn_norm_b);
-    const qn_norm ffn_norm = l->ffn_norm.n ? pre_norm(net, l, &l->ffn_norm, &l->ffn_norm_b) : attn_norm;
+    const qn_norm none = { 0 }, first = pre_norm(net, l, &l->attn_norm, &l->attn_norm_b);
+    const qn_norm second = l->ffn_norm.n ? pre_norm(net, l, &l->ffn_norm, &l->ffn_norm_b) : first;
+    const bool is_swapped = l->features & QN_F_NORMS_SWAPPED;
+    const qn_norm attn_norm = is_swapped ? second : first, ffn_norm = is_swapped ? first : second;
     const qn_input x = qn_plan_normed(p, &none, &attn_norm, net->n_embd), y = qn_plan_normed(p, &none, &ffn_norm, net->n_embd);
     l->mixer->plan(net, l, i, p, &x);
     l->ff->plan(net, l, i, p, &y);
@@ -58,12 +60,13 @@ static qn_norm left_over(const qn_net *net, const qn_layer *l)
     return post_norm(net, l, l->ff ? &l->ffn_post_norm : &l->attn_post_norm);
 }
 
-static void embed(const qn_net *net, qn_plan *p)
+static void embed(const qn_net *net, int32_t n_ctx, qn_plan *p)
 {
+    const bool is_long = net->rope_factors_long.n && n_ctx > net->rope[0].n_ctx_orig;
     qn_rope ropes[QN_MAX_ROPES];
     for (int32_t i = 0; i < net->n_ropes; i++) {
         ropes[i] = net->rope[i];
-        if (i == 0) ropes[i].factors = net->rope_factors.w;
+        if (i == 0) ropes[i].factors = is_long ? net->rope_factors_long.w : net->rope_factors.w;
     }
     qn_plan_embed(p, &net->embed, qn_weight_present(&net->positions) ? &net->positions : NULL, net->embed_scale);
     qn_plan_rope(p, ropes, net->n_ropes);
@@ -73,10 +76,10 @@ static void embed(const qn_net *net, qn_plan *p)
     }
 }
 
-qn_status qn_net_plan(const qn_net *net, qn_plan *p, qn_err *err)
+qn_status qn_net_plan(const qn_net *net, int32_t n_ctx, qn_plan *p, qn_err *err)
 {
     *p = (qn_plan){ .i_layer = -1 };
-    embed(net, p);
+    embed(net, n_ctx, p);
     qn_norm before = { 0 };
     for (int32_t i = 0; i < net->n_layer; i++) {
         const qn_layer *l = &net->layer[i];

@@ -162,6 +162,7 @@ qn_status qn_net_read_hparams(qn_net *net, const qn_file *file, qn_err *err)
     for (int32_t i = 0; i < net->n_layer && !net->head_dim; i++) net->head_dim = net->layer[i].head_dim;
     QN_TRY(qn_net_read_rope(net, file, err));
     if (net->features & QN_F_POSITIONS) net->n_positions = net->n_ctx_train;
+    if (net->logit_scale == 0) net->logit_scale = 1;
     if (net->attn_scale == 0 && net->head_dim) net->attn_scale = 1 / sqrtf((float)net->head_dim);
     return net->arch->adjust ? net->arch->adjust(net, file, err) : QN_OK;
 }

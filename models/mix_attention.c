@@ -68,6 +68,8 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
         .i_rope = l->i_rope >= 0 && net->rope[l->i_rope].n_rot ? l->i_rope : -1,
         .i_kv = i_layer,
         .scale = net->attn_scale,
+        .temp_scale = net->attn_temp_scale,
+        .temp_span = net->attn_temp_span,
         .softcap = net->attn_softcap,
         .sinks = l->sinks.w,
         .q_norm = head_norm(net, l, &l->q_norm),

@@ -48,6 +48,9 @@ enum {
     QN_F_TIED = 1u << 24,          /* the output head is always the embedding table                 */
 };
 
+/* Beyond the range of an enum. */
+#define QN_F_NORMS_SWAPPED ((uint64_t)1 << 32) /* side by side with two norms: the mixer reads the second */
+
 typedef struct qn_net qn_net;
 typedef struct qn_arch qn_arch;
 typedef struct qn_part qn_part;
@@ -69,7 +72,7 @@ typedef struct qn_layer_latent {
 
 typedef struct qn_layer {
     const qn_part *mixer, *ff;   /* NULL: the block has no such half                         */
-    uint32_t features;
+    uint64_t features;
     int32_t n_head, n_head_kv, head_dim, head_dim_v, n_ff;
     int32_t window;              /* positions a token sees, itself included; 0: all          */
     int32_t i_rope;              /* index into qn_net.rope; -1: not rotated                  */
@@ -97,23 +100,26 @@ typedef struct qn_net_experts {
 /** A model's network. Everything it points to lives in one arena. */
 struct qn_net {
     const qn_arch *arch;
-    uint32_t features;
+    uint64_t features;
     int32_t n_layer, n_embd, n_vocab, n_ctx_train;
     int32_t head_dim;            /* of the layers that attend: one for all; 0: none does     */
     int32_t n_positions;         /* most positions that the model can tell apart; 0: no limit */
     float norm_eps, embed_scale, attn_scale, attn_softcap, logit_softcap, logit_scale, residual_scale, kqv_clamp;
+    float attn_temp_scale;       /* of queries: times 1 + scale * log(1 + floor(position / span)); 0: none */
+    int32_t attn_temp_span;
     qn_rope rope[QN_MAX_ROPES];
     int32_t n_ropes;
     qn_net_experts experts;
     qn_layer *layer;             /* [n_layer]                                                */
     qn_weight embed, positions, head; /* head is absent when it is tied to embed             */
     qn_vector embed_norm, embed_norm_b, out_norm, out_norm_b, head_b, rope_factors;
+    qn_vector rope_factors_long; /* in place of rope_factors where the context is longer than the original one */
     uint8_t *used;               /* [n_tensors of the file] 1 where something bound it       */
 };
 
 /* ---- tables that architectures and parts consist of ---- */
 
-#define QN_ALWAYS (~0u)
+#define QN_ALWAYS UINT64_MAX
 
 typedef enum qn_key_kind {
     QN_KEY_LAYER,                /* int32_t in qn_layer; the file has one for all layers or an array */
@@ -144,8 +150,8 @@ typedef struct qn_tensor_row {
     int n_at;
     qn_dim *cols;                /* of a vector: NULL                                        */
     qn_dim *rows[QN_MAX_SPLITS]; /* of each                                                  */
-    uint32_t only, unless;       /* there only with one of these features, 0: always; and with none of those */
-    uint32_t required;           /* must be there with one of these features, QN_ALWAYS: in any case; else the file tells */
+    uint64_t only, unless;       /* there only with one of these features, 0: always; and with none of those */
+    uint64_t required;           /* must be there with one of these features, QN_ALWAYS: in any case; else the file tells */
     qn_dim *slices;              /* of a matrix or vector for each expert or head: how many; NULL: one */
     bool on_use;                 /* a slice is packed when it is first used (src/ops/pairs.h) */
 } qn_tensor_row;
@@ -195,7 +201,7 @@ qn_status qn_adjust_latent(qn_net *net, const qn_file *file, qn_err *err);
 struct qn_arch {
     const char *name;            /* general.architecture                                     */
     const char *covers;          /* public models, for people                                */
-    uint32_t features;
+    uint64_t features;
     qn_unary act;                /* of the feed-forward                                      */
     const qn_part *mixer, *ff;   /* of every layer, unless `layers` sets another; NULL: none */
     const qn_part *others[QN_MAX_OTHERS]; /* what `layers` may set                           */
@@ -238,6 +244,8 @@ qn_status qn_net_read_rope(qn_net *net, const qn_file *file, qn_err *err);
 qn_status qn_net_read_windows(qn_net *net, const qn_file *file, int32_t period, bool dense_first, qn_err *err);
 /** For hooks, after that: layers with a window get angles of their own, rope[1]: those of rope[0] with another base, which the file may set. */
 qn_status qn_net_windowed_rope(qn_net *net, const qn_file *file, float base, qn_err *err);
+/** For hooks: rope.dimension_sections into rope[0]. */
+qn_status qn_net_read_sections(qn_net *net, const qn_file *file, qn_err *err);
 /** Does the file have this tensor in this layer? */
 bool qn_net_has_tensor(const qn_file *file, const char *name, int32_t i_layer);
 
@@ -268,8 +276,9 @@ qn_status qn_net_visit(qn_net *net, const qn_net_visitor *v);
 
 /* ---- the forward pass ---- */
 
-/** Build the forward pass. The vectors must have been loaded; weights may still be unpacked (the plan points to their descriptors). */
-qn_status qn_net_plan(const qn_net *net, qn_plan *plan, qn_err *err);
+/** Build the forward pass. The vectors must have been loaded; weights may still be unpacked (the plan points to their descriptors).
+ *  @param n_ctx  positions of a timeline: decides between long and short factors of the angles */
+qn_status qn_net_plan(const qn_net *net, int32_t n_ctx, qn_plan *plan, qn_err *err);
 /** The architecture's kind of norm with these weights; NONE without weights, unless its norms have none (QN_F_NORM_PLAIN). */
 qn_norm qn_net_norm(const qn_net *net, const qn_vector *w, const qn_vector *b);
 

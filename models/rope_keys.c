@@ -70,3 +70,9 @@ qn_status qn_net_read_rope(qn_net *net, const qn_file *file, qn_err *err)
     }
     return read_scaling(net, r, file, err);
 }
+
+qn_status qn_net_read_sections(qn_net *net, const qn_file *file, qn_err *err)
+{
+    const qn_status s = qn_net_read_i32s(net, file, "rope.dimension_sections", 0, QN_MAX_HEAD_DIM, net->rope[0].sections, 4, err);
+    return s == QN_ERR_NOT_FOUND ? QN_OK : s;
+}

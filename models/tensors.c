@@ -59,7 +59,7 @@ static const qn_tensor_row post_ff_rows[] = {
 static bool due(const qn_net *net, const qn_tensor_row *r, int32_t i_layer, qn_tensor_due *out)
 {
     qn_layer *l = i_layer >= 0 ? &net->layer[i_layer] : NULL;
-    const uint32_t features = l ? l->features : net->features;
+    const uint64_t features = l ? l->features : net->features;
     if ((r->only && !(r->only & features)) || (r->unless & features)) return false;
     char *base = l ? (char *)l : (char *)(uintptr_t)net;
     *out = (qn_tensor_due){

@@ -18,6 +18,13 @@ static double yarn_ramp(const qn_rope *r, int32_t i)
     return 1 - fmin(1, fmax(0, y));
 }
 
+/* Does pair i belong to the section that text does not turn? */
+static bool stays(const qn_rope *r, int32_t i)
+{
+    const int32_t turns = r->sections[0] + r->sections[1] + r->sections[2], all = turns + r->sections[3];
+    return all > 0 && i % all >= turns;
+}
+
 void qn_rope_frequencies(const qn_rope *r, double *freq)
 {
     for (int32_t i = 0; i < r->n_rot / 2; i++) {
@@ -25,6 +32,7 @@ void qn_rope_frequencies(const qn_rope *r, double *freq)
         if (r->factors) freq[i] /= (double)r->factors[i];
         const double mix = r->ext_factor != 0 ? yarn_ramp(r, i) * r->ext_factor : 0;
         freq[i] *= r->freq_scale * (1 - mix) + mix;
+        if (stays(r, i)) freq[i] = 0;
     }
 }
 

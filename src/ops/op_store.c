@@ -1,5 +1,7 @@
 #include "src/ops/exec.h"
 
+#include <math.h>
+
 static void turn(const qn_exec *x, const qn_heads *h, const qn_norm *norm, int64_t t, int64_t i_head, float *head)
 {
     qn_norm own = *norm;
@@ -8,6 +10,12 @@ static void turn(const qn_exec *x, const qn_heads *h, const qn_norm *norm, int64
     if (h->i_rope < 0) return;
     const qn_rope *r = &x->plan->rope[h->i_rope];
     x->k->rope(head, x->angle[h->i_rope] + t * r->n_rot, r->n_rot, r->neox);
+}
+
+static float query_scale(const qn_heads *h, int32_t position)
+{
+    if (h->temp_scale == 0) return h->scale;
+    return (float)(h->scale * (1 + h->temp_scale * log(1 + (double)(position / h->temp_span))));
 }
 
 /* Queries are normed, rotated and scaled in place; keys likewise, and go with the values into the cache. One head of one token is
@@ -23,7 +31,7 @@ void qn_op_store(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t 
         if (task < h->n_head) {
             float *q = qn_exec_row(x, QN_REG_Q, t) + (int64_t)task * h->head_dim;
             turn(x, h, &h->q_norm, t, task, q);
-            x->k->scale(q, h->scale, h->head_dim, q);
+            x->k->scale(q, query_scale(h, x->batch->position[t]), h->head_dim, q);
             continue;
         }
         const int32_t head = task - h->n_head, position = x->batch->position[t], slot = position % QN_KV_POSITIONS;

@@ -48,6 +48,7 @@ typedef struct qn_rope {
     /* YaRN (Peng et al. 2023); ext_factor 0: off */
     double ext_factor, attn_factor, beta_fast, beta_slow;
     int32_t n_ctx_orig;
+    int32_t sections[4];     /* of the pairs, over and over: time, height, width, extra. In a text all are the position but the last, which stays */
 } qn_rope;
 enum { QN_MAX_ROPES = 4 };
 
@@ -124,6 +125,8 @@ typedef struct qn_heads {
     int32_t i_rope;          /* which angles; -1: none                                       */
     int32_t i_kv;            /* layer number in the KV cache                                 */
     float scale;             /* of the queries                                               */
+    float temp_scale;        /* of the queries by position: times 1 + temp_scale * log(1 + floor(position / temp_span)); 0: none */
+    int32_t temp_span;
     float softcap;           /* of the scores; 0: none                                       */
     const float *sinks;      /* [n_head] or NULL                                             */
     qn_norm q_norm, k_norm;  /* over a head, before the rotation                             */

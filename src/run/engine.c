@@ -80,7 +80,7 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
     e->kernels.a8 = o && o->act_bits == 8;
     QN_TRY(qn_kv_row_find(&e->kernels, NULL, &e->exec.kv_k, err));
     QN_TRY(qn_kv_row_find(&e->kernels, NULL, &e->exec.kv_v, err));
-    QN_TRY(qn_net_plan(net, &e->plan, err));
+    QN_TRY(qn_net_plan(net, e->n_ctx, &e->plan, err));
     QN_TRY(qn_net_kv_layout(net, e->exec.kv_k, e->exec.kv_v, e->n_ctx, e->n_chunk, &e->kv_layout, err));
     QN_TRY(size_kv(e, o, err));
     QN_TRY(qn_pool_open(&e->pool, n_threads, err));

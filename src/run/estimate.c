@@ -25,7 +25,7 @@ static qn_status estimate(qn_net *net, int32_t n_ctx, int32_t n_chunk, qn_memory
     QN_TRY(qn_net_kv_layout(net, row, row, n_ctx, n_chunk, &kv, err));
     out->kv_bytes = qn_kv_layout_bytes(kv);
     qn_kv_layout_close(&kv);
-    const qn_status s = qn_net_plan(net, &plan, err);
+    const qn_status s = qn_net_plan(net, n_ctx, &plan, err);
     if (s == QN_OK)
         out->scratch_bytes = qn_exec_bytes(&plan, n_chunk, n_ctx, qn_threads_default()) + (uint64_t)qn_engine_n_logits(1) * (uint64_t)net->n_vocab * 4;
     qn_plan_free(&plan);

@@ -1,0 +1,32 @@
+#include "models/model.h"
+
+static const qn_key_row keys[] = {
+    { "logit_scale", QN_KEY_FLOAT, offsetof(qn_net, logit_scale), true, 0, 0 },
+    { "residual_scale", QN_KEY_FLOAT, offsetof(qn_net, residual_scale), false, 0, 0 },
+    { "embedding_scale", QN_KEY_FLOAT, offsetof(qn_net, embed_scale), false, 0, 0 },
+    { "attention.scale", QN_KEY_FLOAT, offsetof(qn_net, attn_scale), false, 0, 0 },
+};
+
+/* Logits are divided by their scale. A scale of 0 stands for none. */
+static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
+{
+    (void)file;
+    if (!(net->logit_scale > 0)) return qn_fail(err, QN_ERR_FORMAT, "granite.logit_scale is %g; it must be above 0", (double)net->logit_scale);
+    net->logit_scale = 1 / net->logit_scale;
+    if (net->residual_scale == 0) net->residual_scale = 1;
+    if (net->embed_scale == 0) net->embed_scale = 1;
+    return QN_OK;
+}
+
+extern const qn_arch qn_arch_granite;
+const qn_arch qn_arch_granite = {
+    .name = "granite",
+    .covers = "Granite 3 and 4 (dense)",
+    .features = QN_F_BIAS_OPTIONAL,
+    .mixer = &qn_mix_attention,
+    .ff = &qn_ff_dense,
+    .act = QN_UNARY_SILU,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .adjust = adjust,
+};
