@@ -93,4 +93,36 @@ QN_LANES_INLINE qn_vf qn_v_f16(qn_vf x)
     return (qn_vf)((qn_vi)r | sign);
 }
 
+/* Lane l of the two vectors that a pair becomes when the blocks of `s` lanes beside the diagonal change places. */
+#define QN_CROSS_A(l, s) ((l) & (s) ? QN_LANES + (l) - (s) : (l))
+#define QN_CROSS_B(l, s) ((l) & (s) ? QN_LANES + (l) : (l) + (s))
+#define QN_FOUR(f, l, s) f(l, s), f(l + 1, s), f(l + 2, s), f(l + 3, s)
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#define QN_ALL_LANES(f, s) QN_FOUR(f, 0, s), QN_FOUR(f, 4, s), QN_FOUR(f, 8, s), QN_FOUR(f, 12, s)
+#elif defined(__AVX2__)
+#define QN_ALL_LANES(f, s) QN_FOUR(f, 0, s), QN_FOUR(f, 4, s)
+#else
+#define QN_ALL_LANES(f, s) QN_FOUR(f, 0, s)
+#endif
+#define QN_CROSS(v, s) \
+    for (int i = 0; i < QN_LANES; i++) { \
+        if (i & (s)) continue; \
+        const qn_vf a = v[i], b = v[i + (s)]; \
+        v[i] = __builtin_shufflevector(a, b, QN_ALL_LANES(QN_CROSS_A, s)); \
+        v[i + (s)] = __builtin_shufflevector(a, b, QN_ALL_LANES(QN_CROSS_B, s)); \
+    }
+
+/** Lane l of vector i becomes lane i of vector l. @param v [QN_LANES] */
+QN_LANES_INLINE void qn_v_transpose(qn_vf *v)
+{
+    QN_CROSS(v, 1)
+    QN_CROSS(v, 2)
+#if defined(__AVX2__)
+    QN_CROSS(v, 4)
+#endif
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+    QN_CROSS(v, 8)
+#endif
+}
+
 #endif

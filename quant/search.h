@@ -64,14 +64,15 @@ typedef struct qn_scale_fit {
 
 QN_LANES_INLINE void qn_scale_sums(const qn_vf *x, const qn_vf *w, int n, const qn_levels *lv, qn_vf inv, qn_vf *sxq, qn_vf *sqq)
 {
-    qn_vf a = qn_v_set(0), b = qn_v_set(0);
-    for (int i = 0; i < n; i++) {
-        const qn_vf q = qn_level_nearest(lv, x[i] * inv), wq = w[i] * q;
-        a += wq * x[i];
-        b += wq * q;
-    }
-    *sxq = a;
-    *sqq = b;
+    qn_vf a[2] = { qn_v_set(0), qn_v_set(0) }, b[2] = { a[0], a[0] };
+    for (int i = 0; i < n; i += 2) /* two chains of sums: one would wait for itself */
+        for (int k = 0; k < 2; k++) {
+            const qn_vf q = qn_level_nearest(lv, x[i + k] * inv), wq = w[i + k] * q;
+            a[k] += wq * x[i + k];
+            b[k] += wq * q;
+        }
+    *sxq = a[0] + a[1];
+    *sqq = b[0] + b[1];
 }
 
 QN_LANES_INLINE void qn_scale_try(const qn_vf *x, const qn_vf *w, int n, const qn_levels *lv, qn_vf inv, qn_scale_fit *best)
@@ -96,17 +97,25 @@ QN_LANES_INLINE qn_vf qn_tile_extreme(const qn_vf *x, int n)
     return qn_v_pick(qn_v_gt(most, -least), most, least);
 }
 
-#define QN_SCALE_STEPS 9
-#define QN_SCALE_LO 0.85f
-#define QN_SCALE_HI 1.25f
+/* Where the largest weight may fall, in units of the last level; among hundreds of levels cutting it off never pays, and few candidates come close. */
+typedef struct qn_scale_range {
+    int n_steps;
+    float lo, hi;
+} qn_scale_range;
+
+QN_LANES_INLINE qn_scale_range qn_scale_range_of(const qn_levels *lv)
+{
+    return lv->hi > 100 && !lv->n ? (qn_scale_range){ 3, 0.985f, 1.0f } : (qn_scale_range){ 9, 0.85f, 1.25f };
+}
 
 /* Candidates: the largest weight falls on either end of the levels, or a little inside or outside; then codes and scale by turns. */
 QN_LANES_INLINE qn_scale_fit qn_scale_search(const qn_vf *x, const qn_vf *w, int n, const qn_levels *lv)
 {
+    const qn_scale_range r = qn_scale_range_of(lv);
     const qn_vf unit = qn_v_inverse(qn_tile_extreme(x, n));
     qn_scale_fit best = { qn_v_set(0), qn_v_set(0), qn_v_set(0) };
-    for (int i = 0; i < QN_SCALE_STEPS; i++) {
-        const float f = QN_SCALE_LO + (QN_SCALE_HI - QN_SCALE_LO) * (float)i / (QN_SCALE_STEPS - 1);
+    for (int i = 0; i < r.n_steps; i++) {
+        const float f = r.lo + (r.hi - r.lo) * (float)i / (float)(r.n_steps - 1);
         qn_scale_try(x, w, n, lv, unit * (lv->lo * f), &best);
         qn_scale_try(x, w, n, lv, unit * (lv->hi * f), &best);
     }
@@ -372,17 +381,32 @@ QN_LANES_INLINE void qn_tile_affines(qn_tile *t, const qn_grid *g, int n)
 
 /* ---- tiles of blocks ---- */
 
-/* Out of range is the nearest end; the bound keeps every sum of squares finite. */
+/* Weight i of block l, blocks * n_block apart, to lane l of out[i]. Lanes without a block get `rest`. */
+QN_LANES_INLINE void qn_lanes_load(const float *w, int n_block, int n_lanes, float rest, qn_vf *out)
+{
+    if (n_lanes < QN_LANES || n_block % QN_LANES) {
+        for (int i = 0; i < n_block; i++) {
+            out[i] = qn_v_set(rest);
+            for (int l = 0; l < n_lanes; l++) out[i][l] = w[l * n_block + i];
+        }
+        return;
+    }
+    for (int i = 0; i < n_block; i += QN_LANES) {
+        for (int l = 0; l < QN_LANES; l++) memcpy(&out[i + l], w + l * n_block + i, sizeof *out);
+        qn_v_transpose(out + i);
+    }
+}
+
+/* Out of range is the nearest end, NaN is 0; the bound keeps every sum of squares finite. */
 QN_LANES_INLINE void qn_tile_load(qn_tile *t, const qn_fmt *fmt, const float *w, const float *importance, int n)
 {
+    qn_lanes_load(w, fmt->block, n, 0, t->x);
     for (int i = 0; i < fmt->block; i++) {
-        t->x[i] = qn_v_set(0);
-        t->w[i] = qn_v_set(1);
-        for (int l = 0; l < n; l++) {
-            t->x[i][l] = qn_clamp_finite(w[l * fmt->block + i], 0x1p30f);
-            if (importance) t->w[i][l] = importance[l * fmt->block + i];
-        }
+        const qn_vm is_number = qn_v_gt(qn_v_abs(t->x[i]), qn_v_set(-1));
+        t->x[i] = qn_v_clamp(qn_v_pick(is_number, t->x[i], qn_v_set(0)), -0x1p30f, 0x1p30f);
     }
+    if (importance) qn_lanes_load(importance, fmt->block, n, 1, t->w);
+    else for (int i = 0; i < fmt->block; i++) t->w[i] = qn_v_set(1);
     if (!importance) return;
     qn_vf sum = qn_v_set(0);
     for (int i = 0; i < fmt->block; i++) {
@@ -394,15 +418,36 @@ QN_LANES_INLINE void qn_tile_load(qn_tile *t, const qn_fmt *fmt, const float *w,
     for (int i = 0; i < fmt->block; i++) t->w[i] = qn_v_pick(some, t->w[i] * unit, qn_v_set(1));
 }
 
-/* What a lane has found. */
-QN_LANES_INLINE void qn_tile_fields(const qn_tile *t, const qn_fmt *fmt, int lane, qn_fields *f)
+/* Codes of block l from lane l of code[i]. */
+QN_LANES_INLINE void qn_lanes_codes(const qn_vf *code, int n_block, int n_lanes, qn_fields *f)
 {
-    *f = (qn_fields){ .d = t->d[lane], .m = t->m[lane] };
-    for (int k = 0; fmt->grid.n_sub > 1 && k < fmt->grid.n_sub; k++) {
-        f->scale[k] = (int8_t)t->scale[k][lane];
-        if (fmt->grid.kind == QN_GRID_AFFINE) f->min[k] = (int8_t)t->min[k][lane];
+    typedef uint8_t bytes __attribute__((vector_size(QN_LANES)));
+    for (int i = 0; i < n_block; i += QN_LANES) {
+        qn_vf row[QN_LANES];
+        memcpy(row, code + i, sizeof row);
+        qn_v_transpose(row);
+        for (int l = 0; l < n_lanes; l++) {
+            const bytes b = __builtin_convertvector(__builtin_convertvector(row[l], qn_vi), bytes);
+            memcpy(f[l].code + i, &b, sizeof b);
+        }
     }
-    for (int i = 0; i < fmt->block; i++) f->code[i] = (uint8_t)t->code[i][lane];
+}
+
+/* What the lanes have found. Blocks are multiples of the lanes. */
+QN_LANES_INLINE void qn_tile_fields(const qn_tile *t, const qn_fmt *fmt, int n_lanes, qn_fields *f)
+{
+    const int n_sub = fmt->grid.n_sub > 1 ? fmt->grid.n_sub : 0;
+    for (int l = 0; l < n_lanes; l++) {
+        f[l].d = t->d[l];
+        f[l].m = t->m[l];
+        memset(f[l].scale, 0, sizeof f[l].scale);
+        memset(f[l].min, 0, sizeof f[l].min);
+        for (int k = 0; k < n_sub; k++) {
+            f[l].scale[k] = (int8_t)t->scale[k][l];
+            if (fmt->grid.kind == QN_GRID_AFFINE) f[l].min[k] = (int8_t)t->min[k][l];
+        }
+    }
+    qn_lanes_codes(t->code, fmt->block, n_lanes, f);
 }
 
 QN_LANES_INLINE void qn_tile_search(qn_tile *t, const qn_fmt *fmt, const float *w, const float *importance, int n_lanes)
@@ -423,12 +468,10 @@ QN_LANES_INLINE void qn_search_lanes(const qn_fmt *fmt, const float *w, const fl
     for (int64_t i = 0; i < n_blocks; i += QN_LANES) {
         const int n_lanes = n_blocks - i < QN_LANES ? (int)(n_blocks - i) : QN_LANES;
         qn_tile t;
-        qn_fields f;
+        qn_fields own[QN_LANES], *f = fields ? fields + i : own;
         qn_tile_search(&t, fmt, w + i * fmt->block, importance ? importance + i * fmt->block : NULL, n_lanes);
-        for (int l = 0; l < n_lanes; l++) {
-            qn_tile_fields(&t, fmt, l, fields ? &fields[i + l] : &f);
-            if (out) fmt->pack(&f, out + (i + l) * fmt->bytes);
-        }
+        qn_tile_fields(&t, fmt, n_lanes, f);
+        for (int l = 0; out && l < n_lanes; l++) fmt->pack(&f[l], out + (i + l) * fmt->bytes);
     }
 }
 

@@ -19,13 +19,14 @@ static inline float qn_f32_from_bits(uint32_t u)
     return x;
 }
 
+/* Masks in place of branches: loops over it become vectors. */
 static inline float qn_f32_from_f16(uint16_t h)
 {
-    const uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = (h >> 10) & 31, m = h & 0x3ff;
-    if (e == 31) return qn_f32_from_bits(sign | 0x7f800000 | m << 13 | (m ? 0x400000 : 0)); /* quiet, as the hardware does */
-    if (e) return qn_f32_from_bits(sign | (e + 112) << 23 | m << 13);
-    const float sub = (float)m * 0x1p-24f; /* zero and subnormal: exact */
-    return qn_f32_from_bits(sign | qn_f32_bits(sub));
+    const uint32_t sign = (uint32_t)(h & 0x8000) << 16, m = h & 0x7fff;
+    const uint32_t tiny = 0u - (uint32_t)(m < 0x400), wild = 0u - (uint32_t)(m >= 0x7c00), nan = 0u - (uint32_t)(m > 0x7c00);
+    const uint32_t sub = qn_f32_bits((float)(int32_t)m * 0x1p-24f); /* zero and subnormal: exact */
+    const uint32_t a = ((m << 13) + 0x38000000 + (wild & 0x38000000)) | (nan & 0x400000); /* NaN: quiet, as the hardware does */
+    return qn_f32_from_bits(sign | (tiny & sub) | (~tiny & a));
 }
 
 static inline uint16_t qn_f16_from_f32(float x)

@@ -3,6 +3,7 @@
  * encode, decode again to measure the error and to check that nothing but finite weights was made, write to the place it has in the new file.
  * No piece waits for another, and memory is a few megabytes a thread.
  */
+#include "quant/lanes.h"
 #include "src/base/half.h"
 #include "src/base/mem.h"
 #include "src/base/pool.h"
@@ -13,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A piece is read and written at once; within it, what is decoded at a time stays in the nearer caches. Both are multiples of every block. */
-enum { PIECE = 256 * 1024, STEP = 16 * 1024, MAX_WEIGHT_BYTES = 8 };
+/* A piece is read and written at once; within it, what is decoded at a time stays in the nearer caches. Both are multiples of sixteen of the
+ * largest blocks: as many as an encoder takes side by side. */
+enum { PIECE = 256 * 1024, STEP = 4 * 1024, MAX_WEIGHT_BYTES = 8 };
 
 /* Of one thread. */
 typedef struct lane {
@@ -91,30 +93,50 @@ static void add_error_wide(const float *w, const float *back, int64_t n, double 
     }
 }
 
-/* Add the squares of the changes and of the weights, sums of 64 in float32 at a time. */
-static void add_error(const float *w, const float *back, int64_t n, double sum[2])
+/* Add the squares of the changes and of the weights, in float32 at first. @return false, nothing added: a weight, before or after, or a square
+ * is not finite */
+static bool add_error(const float *w, const float *back, int64_t n, double sum[2])
 {
-    enum { LANES = 16, AT_ONCE = 64 };
-    for (int64_t at = 0; at < n; at += AT_ONCE) {
-        const int64_t end = n - at < AT_ONCE ? n - at : AT_ONCE;
-        float d2[LANES] = { 0 }, w2[LANES] = { 0 };
-        double change = 0, all = 0;
-        for (int64_t i = 0; i < end; i++) {
-            const float a = w[at + i], d = a - back[at + i];
-            d2[i % LANES] += d * d;
-            w2[i % LANES] += a * a;
+    enum { CHAINS = 4, AT_ONCE = 128 * CHAINS * QN_LANES };
+    double change = 0, all = 0;
+    for (int64_t at = 0; at < n;) {
+        const int64_t end = n - at < AT_ONCE ? n : at + AT_ONCE;
+        qn_vf d2[CHAINS] = { { 0 } }, w2[CHAINS] = { { 0 } };
+        for (; at < end; at += CHAINS * QN_LANES) { /* spans are multiples of that but for the last of a tensor */
+            qn_vf a[CHAINS] = { { 0 } }, b[CHAINS] = { { 0 } };
+            const int64_t left = (end - at) * (int64_t)sizeof *w;
+            const size_t n_bytes = left < (int64_t)sizeof a ? (size_t)left : sizeof a;
+            if (n_bytes == sizeof a) {
+                memcpy(a, w + at, sizeof a);
+                memcpy(b, back + at, sizeof b);
+            } else {
+                memcpy(a, w + at, n_bytes);
+                memcpy(b, back + at, n_bytes);
+            }
+            for (int i = 0; i < CHAINS; i++) {
+                d2[i] += (a[i] - b[i]) * (a[i] - b[i]);
+                w2[i] += a[i] * a[i];
+            }
         }
-        for (int i = 0; i < LANES; i++) {
-            change += (double)d2[i];
-            all += (double)w2[i];
-        }
-        if (isfinite(change) && isfinite(all)) {
-            sum[0] += change;
-            sum[1] += all;
-        } else {
-            add_error_wide(w + at, back + at, end, sum);
+        for (int i = 0; i < CHAINS * QN_LANES; i++) {
+            change += (double)d2[i / QN_LANES][i % QN_LANES];
+            all += (double)w2[i / QN_LANES][i % QN_LANES];
         }
     }
+    if (!isfinite(change) || !isfinite(all)) return false;
+    sum[0] += change;
+    sum[1] += all;
+    return true;
+}
+
+/* Sum up what encoding a span has changed. Sums that are finite tell that all weights are, before and after: only where they are not is each looked at. */
+static qn_status sum_change(const work *k, const float *w, const float *back, span s, double sum[2], qn_err *err)
+{
+    if (add_error(w, back, s.n, sum)) return QN_OK;
+    QN_TRY(check_finite(k, w, s, k->from->fmt, "", err));
+    QN_TRY(check_finite(k, back, s, k->job->to, " after encoding", err));
+    add_error_wide(w, back, s.n, sum);
+    return QN_OK;
 }
 
 /* ---- a piece ---- */
@@ -148,13 +170,14 @@ static qn_status convert(const work *k, lane *l, span s, double sum[2])
         uint8_t *out = l->out + bytes_of(to, at);
         if (!k->hooked) {
             from->decode(l->in + bytes_of(from, at), n / from->block, w);
-            QN_TRY(check_finite(k, w, part, from, "", &l->err));
-            if (to == from) continue;
+            if (to == from) {
+                QN_TRY(check_finite(k, w, part, from, "", &l->err));
+                continue;
+            }
             k->q->kernels.encode(to, w, importance_of(k, part, l->importance), n / to->block, out);
         }
         to->decode(out, n / to->block, l->back);
-        QN_TRY(check_finite(k, l->back, part, to, " after encoding", &l->err));
-        add_error(w, l->back, n, sum);
+        QN_TRY(sum_change(k, w, l->back, part, sum, &l->err));
     }
     return QN_OK;
 }
