@@ -4,12 +4,22 @@ import re
 import sys
 from html import escape
 
-BEGIN, END = "<!-- figures: written by tests/bench/versus --from ... --docs -->", "<!-- end of figures -->"
+MARKS = "<!-- figures: written by tests/bench/versus --from ... --docs -->", "<!-- end of figures -->"
 
 
 def write(path, text):
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
+
+
+def fill(page, marks, body):
+    """Put `body` between two lines of a page."""
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    begin, end = marks
+    if begin not in text or end not in text:
+        sys.exit(f"{page} has no lines '{begin}' and '{end}'")
+    write(page, text[:text.index(begin) + len(begin)] + "\n\n" + body + "\n" + text[text.index(end):])
 
 
 def test_name(row):
@@ -144,22 +154,22 @@ def markdown(run, chart=None, figures=None):
     return "\n\n".join(parts) + "\n"
 
 
+def beside(page, path):
+    """How a page refers to a file."""
+    return os.path.relpath(path, os.path.dirname(os.path.abspath(page)))
+
+
 def write_docs(page, runs):
     """Put sections between the marks of a page, and the charts beside the figures. `runs`: (path of the figures or "", figures)."""
-    with open(page, encoding="utf-8") as f:
-        text = f.read()
-    if BEGIN not in text or END not in text:
-        sys.exit(f"versus: {page} has no lines '{BEGIN}' and '{END}'")
-    folder, sections = os.path.dirname(os.path.abspath(page)), []
+    sections = []
     for path, run in runs:
         chart = figures = None
         if path:
             chart = re.sub(r"\.json$", "", path) + ".svg"
             write(chart, svg(run))
-            chart, figures = (os.path.relpath(p, folder) for p in (chart, path))
+            chart, figures = beside(page, chart), beside(page, path)
         sections.append(markdown(run, chart, figures))
-    before, after = text[:text.index(BEGIN) + len(BEGIN)], text[text.index(END):]
-    write(page, before + "\n\n" + "\n".join(sections) + "\n" + after)
+    fill(page, MARKS, "\n".join(sections))
 
 
 # ---- chart ----
@@ -193,6 +203,13 @@ class Canvas:
 
     def line(self, x, top, kind):
         self.parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top:.1f}" y2="{self.y:.1f}" class="{kind}"/>')
+
+
+def sheet(title, height, parts):
+    """The whole file."""
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}" role="img" '
+            f'aria-label="{escape(title, quote=True)}">\n<style>{STYLE}</style>\n<rect width="{WIDTH}" height="{height:.0f}" class="back"/>\n'
+            + "\n".join(parts) + "\n</svg>\n")
 
 
 def legend(c, labels):
@@ -250,7 +267,4 @@ def svg(run):
     for k in range(1, int(most) + 1, int(most) // 8 + 1):  # under the bars
         c.line(LEFT + unit * k, top, "one" if k == 1 else "grid")
         c.text(LEFT + unit * k, f"{k} \u00d7", "small", "middle", c.y + 14)
-    height = f"{c.y + 26:.0f}"
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
-            f'aria-label="{escape(run["title"], quote=True)}">\n<style>{STYLE}</style>\n<rect width="{WIDTH}" height="{height}" class="back"/>\n'
-            + "\n".join(c.parts + bars.parts) + "\n</svg>\n")
+    return sheet(run["title"], c.y + 26, c.parts + bars.parts)
