@@ -62,6 +62,7 @@ static int collect(const imatrix_args *a, const char *text, size_t n)
     qn_err err = { 0 };
     qn_imatrix *m = NULL;
     watch w = { cli_now() };
+    cli_interrupt_catch_ends();
     const qn_imatrix_opts o = {
         .size = sizeof o, .n_ctx = a->ctx, .n_chunks = a->chunks, .n_threads = a->engine.threads, .cpu = a->engine.cpu, .head = a->head,
         .text_name = a->file, .progress = progress, .progress_user = &w,
@@ -69,7 +70,7 @@ static int collect(const imatrix_args *a, const char *text, size_t n)
     qn_status status = qn_imatrix_collect(&m, a->engine.model, (qn_str){ text, n }, &o, &err);
     const double seconds = cli_now() - w.began;
     if (status == QN_OK) status = qn_imatrix_save(m, a->out, &err);
-    const int code = status == QN_ERR_CANCELLED ? CLI_INTERRUPTED : status != QN_OK ? cli_failed(&err) : print(a, m, seconds);
+    const int code = status == QN_ERR_CANCELLED ? cli_interrupt_code() : status != QN_OK ? cli_failed(&err) : print(a, m, seconds);
     qn_imatrix_close(&m);
     return code;
 }

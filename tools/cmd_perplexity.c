@@ -1,5 +1,6 @@
 /* quern perplexity: how well a model predicts a text, and how far it is from the model it was made of. */
 #include "cli_common.h"
+#include "cli_interrupt.h"
 #include "cli_out.h"
 #include "cli_prompt.h"
 #include "perplexity_eval.h"
@@ -129,6 +130,7 @@ static int evaluate(const perplexity_args *a, ppl_eval *e)
     e->points = calloc(n, sizeof *e->points);
     if (!e->points) return cli_fault("no memory for %zu positions", n);
     int code = -1;
+    cli_interrupt_catch_ends();
     if (a->base_out && !cli_out_open(&out, a->base_out)) code = CLI_FAULT;
     if (code < 0 && a->base_out) {
         e->rows_out = out.f;
@@ -140,7 +142,7 @@ static int evaluate(const perplexity_args *a, ppl_eval *e)
     if (code >= 0) cli_out_abort(&out);
     if (code < 0) code = report(a, e, n);
     free(e->points);
-    return code;
+    return code == CLI_INTERRUPTED ? cli_interrupt_code() : code;
 }
 
 static int run(int argc, char **argv)

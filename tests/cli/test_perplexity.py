@@ -2,12 +2,15 @@
 import json
 import math
 import os
+import signal
 import struct
+import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
-from support import Logits, chat_model, main, quern  # noqa: E402
+from support import QUERN, Logits, chat_model, main, quern  # noqa: E402
 
 TEXT = "The quick brown fox jumps over the lazy dog, and 17 others watch it. " * 8
 CTX = 16
@@ -97,6 +100,28 @@ def damaged(folder, base, n_ids):
             f.write(data)
         code, out, err = quern("perplexity", "-m", chat_model(), "--kl", path, code=None)
         assert code == 1 and not out and err.startswith("quern: ") and err.count("\n") == 1, (i, code, err)
+
+
+def test_signals():
+    """A signal ends what takes long, with its own exit code and no file that is half written."""
+    with tempfile.TemporaryDirectory(prefix="quern-") as folder:
+        text = os.path.join(folder, "text")
+        with open(text, "w", encoding="utf-8") as f:
+            f.write(TEXT * 2000)
+        for command in (("perplexity", "--kl-base"), ("imatrix", "-o")):
+            for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                p = subprocess.Popen([QUERN, command[0], "-m", chat_model(), "-f", text, "-c", "64", "-t", "1", command[1], os.path.join(folder, "out")],
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                end = time.time() + 60  # a base file is there from the start, importance data from the end on
+                while len(os.listdir(folder)) < 2 and p.poll() is None and time.time() < end and command[0] == "perplexity":
+                    time.sleep(0.001)
+                if command[0] == "imatrix":
+                    time.sleep(1)
+                assert p.poll() is None, f"{command[0]} was too fast: {p.communicate()}"
+                p.send_signal(sig)
+                _, err = p.communicate(timeout=60)
+                assert p.returncode == 128 + sig, f"{command[0]}, {sig}: exit code {p.returncode}: {err.decode()}"
+                assert os.listdir(folder) == ["text"], f"{command[0]}, {sig}: left behind"
 
 
 def test_mistakes():
