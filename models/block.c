@@ -20,6 +20,13 @@ static qn_norm post_norm(const qn_net *net, const qn_layer *l, const qn_vector *
     return l->features & QN_F_POST_NORM ? qn_net_norm(net, w, NULL) : (qn_norm){ 0 };
 }
 
+/* Of the first transformers: the residual stream itself is normed (post-norm, Vaswani et al. 2017). */
+static void norm_after(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_vector *w, const qn_vector *b)
+{
+    const qn_norm norm = qn_net_norm(net, w, b);
+    if (l->features & QN_F_NORM_AFTER) qn_plan_norm(p, "norm", p->x, &norm, net->n_embd);
+}
+
 /* `before`: the norm that the half before has left to be applied. */
 static void one_after_the_other(const qn_net *net, qn_plan *p, int32_t i, const qn_norm *before)
 {
@@ -31,12 +38,14 @@ static void one_after_the_other(const qn_net *net, qn_plan *p, int32_t i, const 
         const qn_input x = qn_plan_normed(p, before, &attn_norm, net->n_embd);
         l->mixer->plan(net, l, i, p, &x);
         l->mixer->close(net, l, p, &to);
+        norm_after(net, l, p, &l->attn_post_norm, &l->attn_post_norm_b);
         between = post_norm(net, l, &l->attn_post_norm);
     }
     if (!l->ff) return;
     const qn_input y = qn_plan_normed(p, &between, &ffn_norm, net->n_embd);
     l->ff->plan(net, l, i, p, &y);
     l->ff->close(net, l, p, &to);
+    norm_after(net, l, p, &l->ffn_post_norm, &l->ffn_post_norm_b);
 }
 
 static void side_by_side(const qn_net *net, qn_plan *p, int32_t i)
@@ -68,7 +77,7 @@ static void embed(const qn_net *net, int32_t n_ctx, qn_plan *p)
         ropes[i] = net->rope[i];
         if (i == 0) ropes[i].factors = is_long ? net->rope_factors_long.w : net->rope_factors.w;
     }
-    qn_plan_embed(p, &net->embed, qn_weight_present(&net->positions) ? &net->positions : NULL, net->embed_scale);
+    qn_plan_embed(p, &net->embed, qn_weight_present(&net->positions) ? &net->positions : NULL, net->token_type.w, net->embed_scale);
     qn_plan_rope(p, ropes, net->n_ropes);
     if (net->features & QN_F_EMBED_NORM) {
         const qn_norm norm = qn_net_norm(net, &net->embed_norm, &net->embed_norm_b);

@@ -65,6 +65,7 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
         .head_dim = l->head_dim,
         .head_dim_v = l->head_dim_v,
         .window = l->window,
+        .sees_all = net->features & QN_F_ENCODER,
         .i_rope = l->i_rope >= 0 && net->rope[l->i_rope].n_rot ? l->i_rope : -1,
         .i_kv = i_layer,
         .scale = net->attn_scale,

@@ -50,6 +50,9 @@ enum {
 
 /* Beyond the range of an enum. */
 #define QN_F_NORMS_SWAPPED ((uint64_t)1 << 32) /* side by side with two norms: the mixer reads the second */
+#define QN_F_NORM_AFTER ((uint64_t)1 << 33)    /* a norm of the residual stream behind each half          */
+#define QN_F_ENCODER ((uint64_t)1 << 34)       /* all positions see each other; the model has no next token */
+#define QN_F_TOKEN_TYPES ((uint64_t)1 << 35)   /* embeddings of token types, of which every token has the first */
 
 typedef struct qn_net qn_net;
 typedef struct qn_arch qn_arch;
@@ -80,7 +83,7 @@ typedef struct qn_layer {
     qn_weight wq, wk, wv, wo, gate, up, down;
     qn_vector bq, bk, bv, bo, bgate, bup, bdown;
     qn_vector attn_norm, ffn_norm, attn_post_norm, ffn_post_norm, q_norm, k_norm;
-    qn_vector attn_norm_b, ffn_norm_b, sinks;
+    qn_vector attn_norm_b, ffn_norm_b, attn_post_norm_b, ffn_post_norm_b, sinks;
     qn_layer_experts x;
     qn_layer_latent latent;
 } qn_layer;
@@ -113,6 +116,8 @@ struct qn_net {
     qn_layer *layer;             /* [n_layer]                                                */
     qn_weight embed, positions, head; /* head is absent when it is tied to embed             */
     qn_vector embed_norm, embed_norm_b, out_norm, out_norm_b, head_b, rope_factors;
+    qn_vector token_type, other_types; /* [n_embd] and the rest                            */
+    int32_t n_types;
     qn_vector rope_factors_long; /* in place of rope_factors where the context is longer than the original one */
     uint8_t *used;               /* [n_tensors of the file] 1 where something bound it       */
 };
@@ -215,6 +220,12 @@ struct qn_arch {
     /** After all keys: rules of its own. May be NULL. */
     qn_status (*adjust)(qn_net *net, const qn_file *file, qn_err *err);
 };
+
+/** Do all positions of a text see each other? */
+static inline bool qn_net_is_encoder(const qn_net *net)
+{
+    return net->features & QN_F_ENCODER;
+}
 
 const qn_arch *qn_arch_find(qn_str name);
 int32_t qn_arch_count(void);

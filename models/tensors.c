@@ -24,14 +24,18 @@ static int64_t qk_norm_size(const qn_layer *l, int32_t n_head)
 int64_t qn_dim_q_norm(const qn_net *net, const qn_layer *l) { (void)net; return qk_norm_size(l, l->n_head); }
 int64_t qn_dim_k_norm(const qn_net *net, const qn_layer *l) { (void)net; return qk_norm_size(l, l->n_head_kv); }
 
+static int64_t other_types(const qn_net *net, const qn_layer *l) { (void)l; return (int64_t)(net->n_types - 1) * net->n_embd; }
+
 static const qn_tensor_row net_rows[] = {
     { "token_embd.weight", QN_NET_W(embed), .cols = qn_dim_embd, .rows = { qn_dim_vocab }, .required = QN_ALWAYS },
     { "position_embd.weight", QN_NET_W(positions), .cols = qn_dim_embd, .rows = { qn_dim_ctx }, .only = QN_F_POSITIONS, .required = QN_ALWAYS },
+    { "token_types.weight", .is_vector = true, .at = { offsetof(qn_net, token_type), offsetof(qn_net, other_types) }, .n_at = 2,
+      .rows = { qn_dim_embd, other_types }, .only = QN_F_TOKEN_TYPES },
     { "token_embd_norm.weight", QN_NET_V(embed_norm), .rows = { qn_dim_embd }, .only = QN_F_EMBED_NORM, .required = QN_ALWAYS },
     { "token_embd_norm.bias", QN_NET_V(embed_norm_b), .rows = { qn_dim_embd }, .only = QN_F_EMBED_NORM, .required = QN_F_NORM_BIAS },
     { "rope_freqs.weight", QN_NET_V(rope_factors), .rows = { qn_dim_half_rot }, .unless = QN_F_NO_ROPE },
-    { "output_norm.weight", QN_NET_V(out_norm), .rows = { qn_dim_embd }, .unless = QN_F_NORM_PLAIN, .required = QN_ALWAYS },
-    { "output_norm.bias", QN_NET_V(out_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_BIAS, .required = QN_ALWAYS },
+    { "output_norm.weight", QN_NET_V(out_norm), .rows = { qn_dim_embd }, .unless = QN_F_NORM_PLAIN | QN_F_NORM_AFTER, .required = QN_ALWAYS },
+    { "output_norm.bias", QN_NET_V(out_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_BIAS, .unless = QN_F_NORM_AFTER, .required = QN_ALWAYS },
     { "output.weight", QN_NET_W(head), .cols = qn_dim_embd, .rows = { qn_dim_vocab }, .unless = QN_F_TIED },
     { "output.bias", QN_NET_V(head_b), .rows = { qn_dim_vocab }, .only = QN_F_HEAD_BIAS, .required = QN_ALWAYS },
 };
@@ -43,6 +47,14 @@ static const qn_tensor_row pre_mixer_rows[] = {
 };
 static const qn_tensor_row post_mixer_rows[] = {
     { "blk.%d.post_attention_norm.weight", QN_LAYER_V(attn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_POST_NORM, .required = QN_ALWAYS },
+};
+static const qn_tensor_row after_mixer_rows[] = {
+    { "blk.%d.attn_output_norm.weight", QN_LAYER_V(attn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_NORM_AFTER, .required = QN_ALWAYS },
+    { "blk.%d.attn_output_norm.bias", QN_LAYER_V(attn_post_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_AFTER, .required = QN_F_NORM_BIAS },
+};
+static const qn_tensor_row after_ff_rows[] = {
+    { "blk.%d.layer_output_norm.weight", QN_LAYER_V(ffn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_NORM_AFTER, .required = QN_ALWAYS },
+    { "blk.%d.layer_output_norm.bias", QN_LAYER_V(ffn_post_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_AFTER, .required = QN_F_NORM_BIAS },
 };
 static const qn_tensor_row pre_ff_rows[] = {
     { "blk.%d.ffn_norm.weight", QN_LAYER_V(ffn_norm), .rows = { qn_dim_embd }, .unless = NO_PRE | QN_F_ONE_NORM | QN_F_FF_NORM_NAMED_POST,
@@ -104,11 +116,13 @@ qn_status qn_net_each_tensor(const qn_net *net, due_fn *fn, void *user)
             EACH(pre_mixer_rows, i);
             QN_TRY(each_row(net, mixer->tensors, (size_t)mixer->n_tensors, i, fn, user));
             EACH(post_mixer_rows, i);
+            EACH(after_mixer_rows, i);
         }
         if (ff) {
             EACH(pre_ff_rows, i);
             QN_TRY(each_row(net, ff->tensors, (size_t)ff->n_tensors, i, fn, user));
             EACH(post_ff_rows, i);
+            EACH(after_ff_rows, i);
         }
         QN_TRY(each_row(net, a->layer_tensors, (size_t)a->n_layer_tensors, i, fn, user));
     }

@@ -24,6 +24,16 @@ static int32_t first_seen(const qn_heads *h, int32_t position)
     return h->window && position >= h->window ? position - h->window + 1 : 0;
 }
 
+/* The last position that row i of the stage sees: its own, or that of the last token of its text, all of which is in this step. */
+static int32_t last_seen(const qn_exec *x, const qn_stage *s, int32_t i)
+{
+    const qn_batch *b = x->batch;
+    int32_t t = qn_exec_token(x, s, i);
+    if (s->u.heads.sees_all)
+        while (t + 1 < b->n && b->kv[t + 1] == b->kv[t]) t++;
+    return b->position[t];
+}
+
 static int32_t position_of(const tile *w, int32_t i)
 {
     return w->x->batch->position[qn_exec_token(w->x, w->stage, w->i + i)];
@@ -47,7 +57,7 @@ static int32_t rows_of_part(const tile *w, int32_t part, int32_t *begin, int32_t
     const int32_t from = part * QN_ATTN_PART, to = from + QN_ATTN_PART - 1;
     int32_t n = 0;
     for (int32_t i = 0; i < w->n_rows; i++) {
-        const int32_t p = position_of(w, i), p0 = first_seen(&w->stage->u.heads, p);
+        const int32_t p = last_seen(w->x, w->stage, w->i + i), p0 = first_seen(&w->stage->u.heads, position_of(w, i));
         if (p < from || p0 > to) continue;
         if (n == 0) *begin = i * w->n_heads;
         for (int32_t j = 0; j < w->n_heads; j++, n++) {
@@ -116,7 +126,7 @@ static void attend_tile(const tile *w)
         l_all[r] = 0;
     }
     memset(o_all, 0, (size_t)n * (size_t)dim * sizeof *o_all);
-    for (int32_t p = first_seen(h, position_of(w, 0)) / QN_ATTN_PART; p <= position_of(w, w->n_rows - 1) / QN_ATTN_PART; p++) {
+    for (int32_t p = first_seen(h, position_of(w, 0)) / QN_ATTN_PART; p <= last_seen(w->x, w->stage, w->i + w->n_rows - 1) / QN_ATTN_PART; p++) {
         int32_t begin = 0;
         const int32_t end = attend_part(w, q, p, &part, &begin) + begin;
         for (int32_t r = begin; r < end; r++)
@@ -167,7 +177,7 @@ static sums part_at(const qn_exec *x, const qn_heads *h, int32_t i, int32_t part
 static int32_t parts_of(const qn_exec *x, const qn_stage *s, int32_t i, int32_t *n)
 {
     const int32_t p = x->batch->position[qn_exec_token(x, s, i)], first = first_seen(&s->u.heads, p) / QN_ATTN_PART;
-    *n = p / QN_ATTN_PART - first + 1;
+    *n = last_seen(x, s, i) / QN_ATTN_PART - first + 1;
     return first;
 }
 
@@ -234,7 +244,7 @@ void qn_cost_attend(const qn_exec *x, const qn_stage *s, qn_cost *c)
     for (int32_t i = 0, n; i < n_all; i += n) {
         n = run_length(x, s, i, n_all);
         for (int32_t j = i, seen = -1; j < i + n; j++) {
-            const int32_t p = x->batch->position[qn_exec_token(x, s, j)], first = first_seen(h, p), n_seen = p - first + 1;
+            const int32_t p = last_seen(x, s, j), first = first_seen(h, x->batch->position[qn_exec_token(x, s, j)]), n_seen = p - first + 1;
             c->mul_adds += dims * h->n_head * n_seen;
             c->bytes += (double)block_bytes / QN_KV_POSITIONS * h->n_head_kv * (p - (seen >= first ? seen : first - 1));
             seen = p;

@@ -5,7 +5,8 @@ static void look_up(const qn_exec *x, const qn_weight *w, int64_t id, float *out
     x->k->matmul[w->fmt->id].unpack_row(w->fmt, w->panels + (size_t)(id / QN_PANEL) * w->panel_bytes, (int32_t)(id % QN_PANEL), w->n_cols, out);
 }
 
-/* x = row of the table * scale, plus the position's row, a token at a time. A tied table is the packed head: the row is one lane of a panel. */
+/* x = row of the table * scale, plus the row of the type and of the position, a token at a time. A tied table is the packed head: the row is one
+ * lane of a panel. */
 void qn_op_embed(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
 {
     const qn_embed_args *a = &s->u.embed;
@@ -16,6 +17,7 @@ void qn_op_embed(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t 
         float *out = qn_exec_row(x, QN_REG_X, (int32_t)t);
         look_up(x, a->table, x->batch->token[t], out);
         if (a->scale != 1) x->k->scale(out, a->scale, a->table->n_cols, out);
+        if (a->type) x->k->add(out, a->type, a->table->n_cols, out);
         if (!a->positions) continue;
         look_up(x, a->positions, x->batch->position[t], position);
         x->k->add(out, position, a->table->n_cols, out);

@@ -21,12 +21,12 @@ static void widen(qn_plan *p, qn_reg r, int64_t width)
     if (width > p->width[r]) p->width[r] = width;
 }
 
-void qn_plan_embed(qn_plan *p, const qn_weight *table, const qn_weight *positions, float scale)
+void qn_plan_embed(qn_plan *p, const qn_weight *table, const qn_weight *positions, const float *type, float scale)
 {
     qn_stage *s = append(p, "embed", qn_op_embed);
     if (!s) return;
     s->joined = true;
-    s->u.embed = (qn_embed_args){ table, positions, scale };
+    s->u.embed = (qn_embed_args){ table, positions, type, scale };
     if (table->n_cols > p->row_width) p->row_width = table->n_cols;
     widen(p, p->x, table->n_cols);
 }

@@ -60,6 +60,7 @@ typedef struct qn_exec qn_exec;
 typedef struct qn_embed_args {
     const qn_weight *table;
     const qn_weight *positions; /* a row for each position, added; NULL: none                */
+    const float *type;       /* [n_embd] added to every row, or NULL                         */
     float scale;
 } qn_embed_args;
 
@@ -122,6 +123,7 @@ typedef struct qn_experts_args {
 typedef struct qn_heads {
     int32_t n_head, n_head_kv, head_dim, head_dim_v;
     int32_t window;          /* 0: all positions                                             */
+    bool sees_all;           /* later positions too: all of a text is in one step            */
     int32_t i_rope;          /* which angles; -1: none                                       */
     int32_t i_kv;            /* layer number in the KV cache                                 */
     float scale;             /* of the queries                                               */
@@ -202,8 +204,8 @@ struct qn_plan {
 
 /* ---- builders; each appends one stage ---- */
 
-/** @param positions  [n_positions][n_embd], added; NULL: none */
-void qn_plan_embed(qn_plan *p, const qn_weight *table, const qn_weight *positions, float scale);
+/** @param positions  [n_positions][n_embd], added; NULL: none  @param type  [n_embd] added to every row, or NULL */
+void qn_plan_embed(qn_plan *p, const qn_weight *table, const qn_weight *positions, const float *type, float scale);
 void qn_plan_rope(qn_plan *p, const qn_rope *ropes, int32_t n_ropes);
 /** Rows for qn_plan_matmul: pre(x), where first x += post(t). Either norm may be NONE. The residual stream moves with a post-norm. */
 qn_input qn_plan_normed(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t width);

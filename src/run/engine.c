@@ -75,7 +75,7 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
     e->n_sessions = o && o->n_sessions ? o->n_sessions : 1;
     if (e->n_sessions < 1 || e->n_sessions > QN_SESSIONS_MAX)
         return qn_fail(err, QN_ERR_ARG, "%d sessions; it must be 1 to %d", e->n_sessions, QN_SESSIONS_MAX);
-    QN_TRY(qn_resolve_sizes(net->n_ctx_train, &e->n_ctx, &e->n_chunk, err));
+    QN_TRY(qn_resolve_sizes(net->n_ctx_train, net->n_positions, &e->n_ctx, &e->n_chunk, err));
     QN_TRY(qn_kernels_init(&e->kernels, o ? o->cpu : NULL, o && o->exact, err));
     e->kernels.a8 = o && o->act_bits == 8;
     QN_TRY(qn_kv_row_find(&e->kernels, NULL, &e->exec.kv_k, err));

@@ -18,7 +18,7 @@ static qn_status estimate(qn_net *net, int32_t n_ctx, int32_t n_chunk, qn_memory
     qn_kv_layout *kv = NULL;
     qn_kernels kernels;
     const qn_kv_row *row;
-    QN_TRY(qn_resolve_sizes(net->n_ctx_train, &n_ctx, &n_chunk, err));
+    QN_TRY(qn_resolve_sizes(net->n_ctx_train, net->n_positions, &n_ctx, &n_chunk, err));
     QN_TRY(qn_net_visit(net, &(qn_net_visitor){ add_weight, add_vector, &out->weight_bytes }));
     QN_TRY(qn_kernels_init(&kernels, "scalar", true, err));
     QN_TRY(qn_kv_row_find(&kernels, NULL, &row, err));

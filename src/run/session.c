@@ -44,6 +44,9 @@ static qn_status check_tokens(const qn_session *s, const int32_t *tokens, int32_
     if (n < 1) return qn_fail(err, QN_ERR_ARG, "%d tokens to evaluate; it must be at least 1", n);
     if (n > left)
         return qn_fail(err, QN_ERR_CTX_FULL, "%d tokens do not fit: %d of %d positions of the context are left", n, left, s->engine->n_ctx);
+    if (qn_net_is_encoder(&s->engine->model->net) && (left < s->engine->n_ctx || n > s->engine->n_chunk))
+        return qn_fail(err, QN_ERR_ARG, "%s reads a text whole, from position 0 on and in one step of at most %d tokens", s->engine->model->arch,
+                       s->engine->n_chunk);
     for (int32_t i = 0; i < n; i++)
         if (tokens[i] < 0 || tokens[i] >= n_vocab)
             return qn_fail(err, QN_ERR_ARG, "token %d is number %d; the vocabulary has %d", i, tokens[i], n_vocab);
@@ -100,7 +103,8 @@ int32_t qn_session_position(const qn_session *s)
 int32_t qn_session_rewind(qn_session *s, const int32_t *tokens, int32_t n)
 {
     pthread_mutex_lock(&s->engine->lock);
-    const int32_t kept = qn_kv_match(s->kv, tokens, n);
+    const bool is_encoder = qn_net_is_encoder(&s->engine->model->net); /* what it has of a beginning depends on the end */
+    const int32_t kept = is_encoder ? qn_kv_match(s->kv, NULL, 0) : qn_kv_match(s->kv, tokens, n);
     pthread_mutex_unlock(&s->engine->lock);
     return kept;
 }

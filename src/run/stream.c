@@ -10,6 +10,8 @@
 static qn_status check(const qn_engine *e, const int32_t *prompt, int32_t n_prompt, qn_err *err)
 {
     const int32_t n_vocab = e->model->net.n_vocab;
+    if (qn_net_is_encoder(&e->model->net))
+        return qn_fail(err, QN_ERR_UNSUPPORTED, "%s is an encoder: it has embeddings of a text, and no next token", e->model->arch);
     if (n_prompt < 1) return qn_fail(err, QN_ERR_ARG, "the prompt is empty");
     for (int32_t i = 0; i < n_prompt; i++)
         if (prompt[i] < 0 || prompt[i] >= n_vocab)

@@ -28,7 +28,7 @@ static qn_status open_and_run(const char *file, qn_err *err)
     qn_engine_opts eo = QN_ENGINE_OPTS_INIT;
     mo.n_threads = eo.n_threads = 2;
     eo.n_ctx = 64;
-    eo.n_chunk = 4;
+    eo.n_chunk = 8;
     qn_status st = qn_model_open(&m, file, &mo, err);
     if (st == QN_OK) st = qn_engine_open(&e, m, &eo, err);
     if (st == QN_OK) st = qn_session_open(&s, e, err);
