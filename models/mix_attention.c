@@ -54,7 +54,7 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
 /* The norm of each head; one over all heads together is a stage of its own. */
 static qn_norm head_norm(const qn_net *net, const qn_layer *l, const qn_vector *w)
 {
-    return l->features & QN_F_QK_NORM_WIDE ? (qn_norm){ 0 } : qn_net_norm(net, w, NULL);
+    return l->features & QN_F_QK_NORM_WIDE || !w->n ? (qn_norm){ 0 } : qn_net_norm(net, w, NULL);
 }
 
 static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TINY_VOCAB = 3 + 256 + 29, TINY_WINDOW = 24, TINY_CTX = 512 };
+enum { TINY_VOCAB = 3 + 256 + 29, TINY_WINDOW = 24, TINY_CTX = 1024 };
 
 /**
  * @param name  of an architecture; with "-moe" behind it the form with experts of one that is dense without
