@@ -5,7 +5,8 @@ static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
 {
     (void)file;
     enum { N_LAYER_13B = 40 };
-    return net->n_layer != N_LAYER_13B ? QN_OK : qn_fail(err, QN_ERR_UNSUPPORTED, "Baichuan 13B biases attention by distance (ALiBi), which quern does not have");
+    if (net->n_layer != N_LAYER_13B) return QN_OK;
+    return qn_fail(err, QN_ERR_UNSUPPORTED, "Baichuan 13B biases attention by distance (ALiBi), which quern does not have");
 }
 
 extern const qn_arch qn_arch_baichuan;
