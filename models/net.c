@@ -1,8 +1,16 @@
-#include "models/model.h"
+#include "models/near.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static qn_status refuse(qn_str name, qn_err *err)
+{
+    static const char still[] = "quern inspect shows the file's keys and tensors all the same";
+    char near[256];
+    if (qn_arch_near(name, near, sizeof near))
+        return qn_fail(err, QN_ERR_UNSUPPORTED, "architecture \"%.*s\" is not supported; quern has %s; %s", QN_STR_ARG(name), near, still);
+    return qn_fail(err, QN_ERR_UNSUPPORTED, "architecture \"%.*s\" is not supported, nor one with a name like it; %s", QN_STR_ARG(name), still);
+}
 
 qn_status qn_net_open(qn_net *net, const qn_file *file, int32_t n_vocab, qn_err *err)
 {
@@ -12,14 +20,7 @@ qn_status qn_net_open(qn_net *net, const qn_file *file, int32_t n_vocab, qn_err 
     if (!qn_file_key(file, "general.architecture", &v) || qn_value_as_str(&v, &name) != QN_OK)
         return qn_fail(err, QN_ERR_FORMAT, "the file has no general.architecture: it holds no model");
     net->arch = qn_arch_find(name);
-    if (!net->arch) {
-        char known[256] = "";
-        for (int32_t i = 0; i < qn_arch_count(); i++) {
-            const size_t n = strlen(known);
-            snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", qn_arch_at(i)->name);
-        }
-        return qn_fail(err, QN_ERR_UNSUPPORTED, "architecture \"%.*s\" is not supported; quern runs %s", QN_STR_ARG(name), known);
-    }
+    if (!net->arch) return refuse(name, err);
     QN_TRY(qn_net_read_hparams(net, file, err));
     return qn_net_bind_tensors(net, file, err);
 }
