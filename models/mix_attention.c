@@ -75,6 +75,7 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
         .sinks = l->sinks.w,
         .q_norm = head_norm(net, l, &l->q_norm),
         .k_norm = head_norm(net, l, &l->k_norm),
+        .norm_late = l->features & QN_F_QK_NORM_LATE,
         .norm_stride = l->features & QN_F_QK_NORM_HEADS ? l->head_dim : 0,
     };
 }

@@ -53,6 +53,7 @@ enum {
 #define QN_F_NORM_AFTER ((uint64_t)1 << 33)    /* a norm of the residual stream behind each half          */
 #define QN_F_ENCODER ((uint64_t)1 << 34)       /* all positions see each other; the model has no next token */
 #define QN_F_TOKEN_TYPES ((uint64_t)1 << 35)   /* embeddings of token types, of which every token has the first */
+#define QN_F_QK_NORM_LATE ((uint64_t)1 << 36)  /* the norms of q and k come behind the rotation               */
 
 typedef struct qn_net qn_net;
 typedef struct qn_arch qn_arch;

@@ -6,10 +6,12 @@ static void turn(const qn_exec *x, const qn_heads *h, const qn_norm *norm, int64
 {
     qn_norm own = *norm;
     if (own.w) own.w += i_head * h->norm_stride;
-    qn_norm_row(x, &own, head, h->head_dim, head);
-    if (h->i_rope < 0) return;
-    const qn_rope *r = &x->plan->rope[h->i_rope];
-    x->k->rope(head, x->angle[h->i_rope] + t * r->n_rot, r->n_rot, r->neox);
+    if (!h->norm_late) qn_norm_row(x, &own, head, h->head_dim, head);
+    if (h->i_rope >= 0) {
+        const qn_rope *r = &x->plan->rope[h->i_rope];
+        x->k->rope(head, x->angle[h->i_rope] + t * r->n_rot, r->n_rot, r->neox);
+    }
+    if (h->norm_late) qn_norm_row(x, &own, head, h->head_dim, head);
 }
 
 static float query_scale(const qn_heads *h, int32_t position)

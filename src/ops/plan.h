@@ -132,6 +132,7 @@ typedef struct qn_heads {
     float softcap;           /* of the scores; 0: none                                       */
     const float *sinks;      /* [n_head] or NULL                                             */
     qn_norm q_norm, k_norm;  /* over a head, before the rotation                             */
+    bool norm_late;          /* they are over the rotated head                               */
     int32_t norm_stride;     /* floats from one head's norm weights to the next's; 0: all have the same */
 } qn_heads;
 
