@@ -1,35 +1,22 @@
-/**
- * Attention: up to 6 query rows share each load of K and V. Scores have positions in the lanes (K blocks are [head_dim][16]), values have
- * head_dim in the lanes. What one row sees is never mixed with what another sees: values a row is not to see are left out, not weighted by zero.
- */
+/* Attention: the loops of simd/attn_tile.h, 8 lanes at a time. */
 #include "simd/avx2/avx2.h"
 
-#include <math.h>
+#include "simd/attn_tile.h"
 
-enum { MAX_TILE = 6, SPAN_BLOCKS = QN_ATTN_SPAN / QN_KV_BLOCK };
-
-typedef struct tile {
-    const qn_attn_args *a;
-    int32_t row, n;                         /* rows [row, row + n) of the call           */
-    float m[MAX_TILE], l[MAX_TILE];
-    int32_t lo[MAX_TILE], hi[MAX_TILE];     /* positions of this span; empty: lo > hi    */
-    float *s;                               /* [MAX_TILE][QN_ATTN_SPAN] scores, then weights */
-} tile;
-
-QN_INLINE float *row_out(const tile *t, int32_t r)
+QN_INLINE __m256 load8(const char *x, const bool f16)
 {
-    return t->a->o + (t->row + r) * t->a->o_stride;
+    return f16 ? qn_load8_f16((const uint16_t *)x) : _mm256_loadu_ps((const float *)x);
 }
 
-/* acc[r][i] = fma(w[r], v[i], acc[r][i]) for R numbers and N times 8 halves; the shorter side stays in registers: 12 sums leave 4 of 16. */
-QN_INLINE void outer_add(__m256 *acc, const float *const *w, const uint16_t *const *v, const int32_t R, const int32_t N)
+/* acc[r][i] = fma(w[r], v[i], acc[r][i]) for R numbers and N times 8 halves or floats; the shorter side stays in registers: 12 sums leave 4 of 16. */
+QN_INLINE void outer_add(__m256 *acc, const float *const *w, const char *const *v, const int32_t R, const int32_t N, const bool f16)
 {
     __m256 kept[6];
     QN_UNROLL
-    for (int32_t i = 0; i < (R < N ? R : N); i++) kept[i] = R < N ? _mm256_broadcast_ss(w[i]) : qn_load8_f16(v[i]);
+    for (int32_t i = 0; i < (R < N ? R : N); i++) kept[i] = R < N ? _mm256_broadcast_ss(w[i]) : load8(v[i], f16);
     QN_UNROLL
     for (int32_t j = 0; j < (R < N ? N : R); j++) {
-        const __m256 x = R < N ? qn_load8_f16(v[j]) : _mm256_broadcast_ss(w[j]);
+        const __m256 x = R < N ? load8(v[j], f16) : _mm256_broadcast_ss(w[j]);
         QN_UNROLL
         for (int32_t i = 0; i < (R < N ? R : N); i++) {
             const int32_t at = R < N ? i * N + j : j * N + i;
@@ -39,28 +26,27 @@ QN_INLINE void outer_add(__m256 *acc, const float *const *w, const uint16_t *con
     }
 }
 
-/* Scores of R rows and B neighbouring blocks. */
-QN_INLINE void scores_block(const tile *t, int32_t block, const int32_t R, const int32_t B)
+/* Scores of R rows from r0 and B neighbouring blocks. */
+QN_INLINE void scores_block(const rows *t, int32_t r0, int32_t block, const int32_t R, const int32_t B, const bool f16)
 {
-    const qn_attn_args *a = t->a;
-    const int32_t head_dim = a->head_dim;
-    const float *q[MAX_TILE];
-    const uint16_t *k[8];
+    const int32_t head_dim = t->a->head_dim, size = f16 ? 2 : 4;
+    const float *q[TILE_ROWS];
+    const char *k[8];
     __m256 acc[12];
     QN_UNROLL
-    for (int32_t r = 0; r < R; r++) q[r] = a->q + (t->row + r) * a->q_stride;
+    for (int32_t r = 0; r < R; r++) q[r] = row_q(t, r0 + r);
     QN_UNROLL
-    for (int32_t i = 0; i < 2 * B; i++) k[i] = (const uint16_t *)a->k_blocks[block + i / 2] + i % 2 * 8;
+    for (int32_t i = 0; i < 2 * B; i++) k[i] = (const char *)qn_attn_block(&t->keys, block + i / 2) + i % 2 * 8 * size;
     QN_UNROLL
     for (int32_t i = 0; i < R * B * 2; i++) acc[i] = _mm256_setzero_ps();
     for (int32_t d = 0; d < head_dim; d++) {
-        outer_add(acc, q, k, R, 2 * B);
+        outer_add(acc, q, k, R, 2 * B, f16);
         QN_UNROLL
         for (int32_t r = 0; r < R; r++) q[r]++;
         QN_UNROLL
-        for (int32_t i = 0; i < 2 * B; i++) k[i] += QN_KV_BLOCK;
+        for (int32_t i = 0; i < 2 * B; i++) k[i] += QN_KV_BLOCK * size;
     }
-    float *out = t->s + block % SPAN_BLOCKS * QN_KV_BLOCK;
+    float *out = row_s(t, r0) + block % QN_SPAN_BLOCKS * QN_KV_BLOCK;
     QN_UNROLL
     for (int32_t r = 0; r < R; r++)
         QN_UNROLL
@@ -68,29 +54,36 @@ QN_INLINE void scores_block(const tile *t, int32_t block, const int32_t R, const
 }
 
 /* Blocks [from, to]; R * B chains of two registers keep the units busy. */
-QN_INLINE void scores_rows(const tile *t, int32_t from, int32_t to, const int32_t R, const int32_t B)
+QN_INLINE void scores_rows(const rows *t, int32_t r0, int32_t from, int32_t to, const int32_t R, const int32_t B, const bool f16)
 {
     int32_t b = from;
-    for (; b + B <= to + 1; b += B) scores_block(t, b, R, B);
-    for (; b <= to; b++) scores_block(t, b, R, 1);
+    for (; b + B <= to + 1; b += B) scores_block(t, r0, b, R, B, f16);
+    for (; b <= to; b++) scores_block(t, r0, b, R, 1, f16);
 }
 
-static void scores(const tile *t, int32_t from, int32_t to)
+QN_INLINE void scores_as(const rows *t, int32_t r, int32_t n, int32_t from, int32_t to, const bool f16)
 {
-    switch (t->n) {
-    case 1: scores_rows(t, from, to, 1, 4); break;
-    case 2: scores_rows(t, from, to, 2, 2); break;
-    case 3: scores_rows(t, from, to, 3, 2); break;
-    case 4: scores_rows(t, from, to, 4, 1); break;
-    case 5: scores_rows(t, from, to, 5, 1); break;
-    default: scores_rows(t, from, to, 6, 1); break;
+    switch (n) {
+    case 1: scores_rows(t, r, from, to, 1, 4, f16); break;
+    case 2: scores_rows(t, r, from, to, 2, 2, f16); break;
+    case 3: scores_rows(t, r, from, to, 3, 2, f16); break;
+    case 4: scores_rows(t, r, from, to, 4, 1, f16); break;
+    case 5: scores_rows(t, r, from, to, 5, 1, f16); break;
+    default: scores_rows(t, r, from, to, 6, 1, f16); break;
     }
 }
 
+static void level_scores(const rows *t, int32_t r, int32_t n, int32_t from, int32_t to)
+{
+    if (t->keys.f16) scores_as(t, r, n, from, to, true);
+    else scores_as(t, r, n, from, to, false);
+}
+
 /* o[d] = fma(p[j], v[j][d], o[d]) for positions [from, to], R rows from r0, D registers from column d. */
-QN_INLINE void values_tile(const tile *t, int32_t r0, int32_t from, int32_t to, int32_t d, const int32_t R, const int32_t D)
+QN_INLINE void values_tile(const rows *t, int32_t r0, int32_t from, int32_t to, int32_t d, const int32_t R, const int32_t D, const bool f16)
 {
     const qn_attn_args *a = t->a;
+    const int32_t size = f16 ? 2 : 4, step = a->head_dim_v * size;
     float *out = row_out(t, r0) + d;
     __m256 o[12];
     QN_UNROLL
@@ -100,16 +93,16 @@ QN_INLINE void values_tile(const tile *t, int32_t r0, int32_t from, int32_t to, 
     for (int32_t begin = from, end; begin <= to; begin = end) { /* positions of one block */
         const int32_t b = begin / QN_KV_BLOCK, first = begin % QN_KV_BLOCK;
         end = (b + 1) * QN_KV_BLOCK <= to ? (b + 1) * QN_KV_BLOCK : to + 1;
-        const uint16_t *v = (const uint16_t *)a->v_blocks[b] + first * a->head_dim_v + d;
-        const float *p = t->s + r0 * QN_ATTN_SPAN + begin % QN_ATTN_SPAN;
-        for (int32_t j = begin; j < end; j++, v += a->head_dim_v, p++) {
-            const uint16_t *x[8];
-            const float *w[MAX_TILE];
+        const char *v = (const char *)qn_attn_block(&t->values, b) + first * step + d * size;
+        const float *p = row_s(t, r0) + begin % QN_ATTN_SPAN;
+        for (int32_t j = begin; j < end; j++, v += step, p++) {
+            const char *x[8];
+            const float *w[TILE_ROWS];
             QN_UNROLL
-            for (int32_t i = 0; i < D; i++) x[i] = v + 8 * i;
+            for (int32_t i = 0; i < D; i++) x[i] = v + 8 * i * size;
             QN_UNROLL
             for (int32_t r = 0; r < R; r++) w[r] = p + r * QN_ATTN_SPAN;
-            outer_add(o, w, x, R, D);
+            outer_add(o, w, x, R, D, f16);
         }
     }
     QN_UNROLL
@@ -118,52 +111,37 @@ QN_INLINE void values_tile(const tile *t, int32_t r0, int32_t from, int32_t to, 
         for (int32_t i = 0; i < D; i++) _mm256_storeu_ps(out + r * a->o_stride + 8 * i, o[r * D + i]);
 }
 
-QN_INLINE void values_rows(const tile *t, int32_t r0, int32_t from, int32_t to, const int32_t R, const int32_t D)
+QN_INLINE void values_rows(const rows *t, int32_t r0, int32_t from, int32_t to, const int32_t R, const int32_t D, const bool f16)
 {
     int32_t d = 0;
-    for (; d + 8 * D <= t->a->head_dim_v; d += 8 * D) values_tile(t, r0, from, to, d, R, D);
-    for (; d < t->a->head_dim_v; d += 8) values_tile(t, r0, from, to, d, R, 1);
+    for (; d + 8 * D <= t->a->head_dim_v; d += 8 * D) values_tile(t, r0, from, to, d, R, D, f16);
+    for (; d < t->a->head_dim_v; d += 8) values_tile(t, r0, from, to, d, R, 1, f16);
 }
 
-static void values_one(const tile *t, int32_t r, int32_t from, int32_t to)
+QN_INLINE void values_as(const rows *t, int32_t r, int32_t n, int32_t from, int32_t to, const bool f16)
 {
-    if (from <= to) values_rows(t, r, from, to, 1, 8);
-}
-
-static void values_all(const tile *t, int32_t from, int32_t to)
-{
-    switch (t->n) {
-    case 1: values_rows(t, 0, from, to, 1, 8); break;
-    case 2: values_rows(t, 0, from, to, 2, 4); break;
-    case 3: values_rows(t, 0, from, to, 3, 4); break;
-    case 4: values_rows(t, 0, from, to, 4, 2); break;
-    case 5: values_rows(t, 0, from, to, 5, 2); break;
-    default: values_rows(t, 0, from, to, 6, 2); break;
+    switch (n) {
+    case 1: values_rows(t, r, from, to, 1, 8, f16); break;
+    case 2: values_rows(t, r, from, to, 2, 4, f16); break;
+    case 3: values_rows(t, r, from, to, 3, 4, f16); break;
+    case 4: values_rows(t, r, from, to, 4, 2, f16); break;
+    case 5: values_rows(t, r, from, to, 5, 2, f16); break;
+    default: values_rows(t, r, from, to, 6, 2, f16); break;
     }
 }
 
-/* Positions that every row sees go together; what is left at either end goes row by row, in the order of positions. */
-static void values(const tile *t)
+static void level_values(const rows *t, int32_t r, int32_t n, int32_t from, int32_t to)
 {
-    int32_t from = 0, to = INT32_MAX;
-    for (int32_t r = 0; r < t->n; r++) {
-        if (t->lo[r] > from) from = t->lo[r];
-        if (t->hi[r] < to) to = t->hi[r];
-    }
-    if (from > to) {
-        for (int32_t r = 0; r < t->n; r++) values_one(t, r, t->lo[r], t->hi[r]);
-        return;
-    }
-    for (int32_t r = 0; r < t->n; r++) values_one(t, r, t->lo[r], from - 1);
-    values_all(t, from, to);
-    for (int32_t r = 0; r < t->n; r++) values_one(t, r, to + 1, t->hi[r]);
+    if (t->values.f16) values_as(t, r, n, from, to, true);
+    else values_as(t, r, n, from, to, false);
 }
 
-static void rescale(tile *t, int32_t r, float max)
+static void rescale(const rows *t, int32_t r, float max)
 {
-    const float c = qn_exp1_avx2(t->m[r] - max);
-    t->m[r] = max;
-    t->l[r] *= c;
+    float *m = t->a->m + t->row + r;
+    const float c = qn_exp1_avx2(*m - max);
+    *m = max;
+    t->a->l[t->row + r] *= c;
     if (c == 1.0f) return;
     float *o = row_out(t, r);
     for (int32_t d = 0; d < t->a->head_dim_v; d += 8)
@@ -171,86 +149,42 @@ static void rescale(tile *t, int32_t r, float max)
 }
 
 /* Ones in the lanes of the 8 positions from `pos` that the row sees. */
-QN_INLINE __m256 seen(const tile *t, int32_t r, int32_t pos)
+QN_INLINE __m256 seen(const rows *t, int32_t r, int32_t pos)
 {
     const __m256i at = _mm256_add_epi32(_mm256_set1_epi32(pos), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     return _mm256_castsi256_ps(_mm256_andnot_si256(_mm256_cmpgt_epi32(at, _mm256_set1_epi32(t->hi[r])),
                                                    _mm256_cmpgt_epi32(at, _mm256_set1_epi32(t->lo[r] - 1))));
 }
 
-static void softcap(const tile *t, float *s)
+static void softcap(const rows *t, float *s)
 {
     const __m256 cap = _mm256_set1_ps(t->a->softcap);
     for (int32_t i = 0; i < QN_ATTN_SPAN; i += 8)
         _mm256_storeu_ps(s + i, _mm256_mul_ps(cap, qn_tanh_avx2(_mm256_div_ps(_mm256_loadu_ps(s + i), cap))));
 }
 
-/* Scores of one row in one span become weights. */
-static void weigh(tile *t, int32_t r)
+static void level_weigh(const rows *t, int32_t r)
 {
     const int32_t base = t->lo[r] / QN_ATTN_SPAN * QN_ATTN_SPAN;
     const int32_t from = (t->lo[r] - base) / QN_KV_BLOCK * QN_KV_BLOCK, to = t->hi[r] - base;
-    float *s = t->s + r * QN_ATTN_SPAN;
+    float *s = row_s(t, r);
     const __m256 least = _mm256_set1_ps(-INFINITY);
-    __m256 max = _mm256_set1_ps(t->m[r]), sum[2] = { _mm256_setzero_ps(), _mm256_setzero_ps() };
+    __m256 max = _mm256_set1_ps(t->a->m[t->row + r]), sum[2] = { _mm256_setzero_ps(), _mm256_setzero_ps() };
     if (t->a->softcap > 0) softcap(t, s);
     for (int32_t i = from; i <= to; i += 8)
         max = _mm256_max_ps(_mm256_blendv_ps(least, _mm256_loadu_ps(s + i), seen(t, r, base + i)), max);
-    rescale(t, r, qn_max8_avx2(max));
+    const float most = qn_max8_avx2(max);
+    rescale(t, r, most);
     for (int32_t i = from; i <= to; i += 8) {
-        const __m256 p = qn_exp_avx2(_mm256_sub_ps(_mm256_loadu_ps(s + i), _mm256_set1_ps(t->m[r])));
+        const __m256 p = qn_exp_avx2(_mm256_sub_ps(_mm256_loadu_ps(s + i), _mm256_set1_ps(most)));
         const __m256 kept = _mm256_and_ps(p, seen(t, r, base + i));
         _mm256_storeu_ps(s + i, kept);
         sum[i / 8 % 2] = _mm256_add_ps(sum[i / 8 % 2], kept);
     }
-    t->l[r] += qn_tree16_avx2(sum[0], sum[1]);
-}
-
-/* Span [base, base + 64): only blocks that some row sees are touched. */
-static void span_add(tile *t, int32_t base)
-{
-    bool need[SPAN_BLOCKS] = { false };
-    for (int32_t r = 0; r < t->n; r++) {
-        const int32_t first = t->a->first[t->row + r], last = t->a->last[t->row + r];
-        t->lo[r] = first > base ? first : base;
-        t->hi[r] = last < base + QN_ATTN_SPAN - 1 ? last : base + QN_ATTN_SPAN - 1;
-        for (int32_t b = 0; b < SPAN_BLOCKS; b++)
-            if (t->lo[r] <= t->hi[r] && t->lo[r] <= base + b * QN_KV_BLOCK + QN_KV_BLOCK - 1 && t->hi[r] >= base + b * QN_KV_BLOCK) need[b] = true;
-    }
-    for (int32_t b = 0, end; b < SPAN_BLOCKS; b = end + 1) {
-        end = b;
-        if (!need[b]) continue;
-        while (end + 1 < SPAN_BLOCKS && need[end + 1]) end++;
-        scores(t, base / QN_KV_BLOCK + b, base / QN_KV_BLOCK + end);
-    }
-    for (int32_t r = 0; r < t->n; r++)
-        if (t->lo[r] <= t->hi[r]) weigh(t, r);
-    values(t);
-}
-
-static void tile_run(tile *t)
-{
-    const qn_attn_args *a = t->a;
-    int32_t first = INT32_MAX, last = 0;
-    for (int32_t r = 0; r < t->n; r++) {
-        t->m[r] = -INFINITY;
-        t->l[r] = 0;
-        if (a->first[t->row + r] < first) first = a->first[t->row + r];
-        if (a->last[t->row + r] > last) last = a->last[t->row + r];
-        for (int32_t d = 0; d < a->head_dim_v; d += 8) _mm256_storeu_ps(row_out(t, r) + d, _mm256_setzero_ps());
-    }
-    for (int32_t base = first / QN_ATTN_SPAN * QN_ATTN_SPAN; base <= last; base += QN_ATTN_SPAN) span_add(t, base);
-    for (int32_t r = 0; r < t->n; r++) {
-        a->m[t->row + r] = t->m[r];
-        a->l[t->row + r] = t->l[r];
-    }
+    t->a->l[t->row + r] += qn_tree16_avx2(sum[0], sum[1]);
 }
 
 void qn_attention_avx2(const qn_attn_args *a)
 {
-    tile t = { .a = a, .s = a->scratch };
-    for (; t.row < a->n_q; t.row += t.n) {
-        t.n = a->n_q - t.row < MAX_TILE ? a->n_q - t.row : MAX_TILE;
-        tile_run(&t);
-    }
+    attend(a);
 }

@@ -3,6 +3,7 @@
  * positions of a block in the lanes, values 16 columns. What one row sees is never mixed with what another sees: values a row is not to see are left
  * out, not weighted by zero.
  */
+#include "simd/attn_span.h"
 #include "simd/avx512/avx512.h"
 
 #include <math.h>
@@ -11,8 +12,7 @@ enum {
     MAX_ROWS = 32,      /* of a call, and of all spans that are worked on together */
     TILE_ROWS = 12,
     MAX_SPANS = 4,      /* few rows take several spans at once, so that the chains of one span's exponentials hide in the others' */
-    FEW_ROWS = MAX_ROWS / MAX_SPANS,
-    SPAN_BLOCKS = QN_ATTN_SPAN / QN_KV_BLOCK
+    FEW_ROWS = MAX_ROWS / MAX_SPANS
 };
 
 /* Rows [row, row + n) of a call in up to MAX_SPANS spans. Row r of span k is line k * n + r of the arrays. Sums live in the call's m, l and o. */
@@ -23,6 +23,8 @@ typedef struct stretch {
     int32_t last_block;                   /* that a row of the call sees                */
     int32_t lo[MAX_ROWS], hi[MAX_ROWS];   /* what a line sees; empty: lo > hi           */
     float *s;                             /* [MAX_ROWS][QN_ATTN_SPAN] scores, then weights */
+    float *wide;                          /* [QN_ATTN_SPAN][dim] of keys, then of values   */
+    qn_attn_side keys, values;
 } stretch;
 
 QN_INLINE float *row_o(const stretch *st, int32_t r)
@@ -41,13 +43,19 @@ QN_INLINE float *line_s(const stretch *st, int32_t k, int32_t r)
     return st->s + (k * st->n + r) * QN_ATTN_SPAN;
 }
 
-/* acc[r][i] = fma(w[r], x[i], acc[r][i]) for R numbers and N times 16 halves, of which those in `mask` are there. */
-QN_INLINE void outer_add(__m512 *acc, const qn_rows14 *w, const uint16_t *const *x, __mmask16 mask, const int32_t R, const int32_t N)
+/* 16 halves or floats, of which those in `mask` are there. */
+QN_INLINE __m512 load16(const char *x, __mmask16 mask, const bool f16)
+{
+    if (!f16) return mask == 0xffff ? _mm512_loadu_ps(x) : _mm512_maskz_loadu_ps(mask, x);
+    return mask == 0xffff ? qn_load16_f16((const uint16_t *)x) : _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, x));
+}
+
+/* acc[r][i] = fma(w[r], x[i], acc[r][i]) for R numbers and N times 16 halves or floats. */
+QN_INLINE void outer_add(__m512 *acc, const qn_rows14 *w, const char *const *x, __mmask16 mask, const int32_t R, const int32_t N, const bool f16)
 {
     __m512 v[4];
     QN_UNROLL
-    for (int32_t i = 0; i < N; i++)
-        v[i] = mask == 0xffff ? qn_load16_f16(x[i]) : _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, x[i]));
+    for (int32_t i = 0; i < N; i++) v[i] = load16(x[i], mask, f16);
     QN_UNROLL
     for (int32_t r = 0; r < R; r++) {
         const __m512 y = _mm512_set1_ps(*(const float *)qn_rows14_at(w, r));
@@ -59,39 +67,40 @@ QN_INLINE void outer_add(__m512 *acc, const qn_rows14 *w, const uint16_t *const 
     }
 }
 
-/* Line d / 2 of the keys that come next and of the values of the blocks at hand: a decode step reads keys and values once, from memory, in pieces
- * of 2 KiB that the hardware's prefetch does not join. */
-QN_INLINE void prefetch_ahead(const stretch *st, int32_t block, int32_t d, const int32_t N)
+/* The line `at` bytes into the keys that come next and into the values of the blocks at hand: a decode step reads keys and values once, from
+ * memory, in pieces of a few KiB that the hardware's prefetch does not join. */
+QN_INLINE void prefetch_ahead(const stretch *st, int32_t block, int32_t at, const int32_t N)
 {
     QN_UNROLL
     for (int32_t i = 0; i < N; i++) {
         const int32_t next = block + N + i <= st->last_block ? block + N + i : st->last_block;
-        _mm_prefetch((const char *)st->a->k_blocks[next] + d * QN_KV_BLOCK * 2, _MM_HINT_T0);
-        _mm_prefetch((const char *)st->a->v_blocks[block + i] + d * QN_KV_BLOCK * 2, _MM_HINT_T0);
+        _mm_prefetch((const char *)st->a->k_blocks[next] + at, _MM_HINT_T0);
+        _mm_prefetch((const char *)st->a->v_blocks[block + i] + at, _MM_HINT_T0);
     }
 }
 
 /* Scores of R rows from r0 and N neighbouring blocks of span k. */
-QN_INLINE void scores_tile(const stretch *st, int32_t k, int32_t r0, int32_t block, const int32_t R, const int32_t N)
+QN_INLINE void scores_tile(const stretch *st, int32_t k, int32_t r0, int32_t block, const int32_t R, const int32_t N, const bool f16)
 {
     const qn_attn_args *a = st->a;
+    const int32_t line = QN_KV_BLOCK * (f16 ? 2 : 4); /* bytes */
     qn_rows14 q = qn_rows14_open(a->q + (st->row + r0) * a->q_stride, a->q_stride * 4);
-    const uint16_t *key[4];
+    const char *key[4];
     __m512 acc[24];
     QN_UNROLL
-    for (int32_t i = 0; i < N; i++) key[i] = a->k_blocks[block + i];
+    for (int32_t i = 0; i < N; i++) key[i] = qn_attn_block(&st->keys, block + i);
     QN_UNROLL
     for (int32_t r = 0; r < R; r++) /* two loops: QN_UNROLL goes to 16 turns */
         QN_UNROLL
         for (int32_t i = 0; i < N; i++) acc[r * N + i] = _mm512_setzero_ps();
     for (int32_t d = 0; d < a->head_dim; d++) {
-        if (R <= FEW_ROWS && d % 2 == 0) prefetch_ahead(st, block, d, N);
-        outer_add(acc, &q, key, 0xffff, R, N);
+        if (R <= FEW_ROWS && d * line % 64 == 0 && !st->keys.load) prefetch_ahead(st, block, d * line, N);
+        outer_add(acc, &q, key, 0xffff, R, N, f16);
         qn_rows14_step(&q, 4);
         QN_UNROLL
-        for (int32_t i = 0; i < N; i++) key[i] += QN_KV_BLOCK;
+        for (int32_t i = 0; i < N; i++) key[i] += line;
     }
-    float *out = line_s(st, k, r0) + block % SPAN_BLOCKS * QN_KV_BLOCK;
+    float *out = line_s(st, k, r0) + block % QN_SPAN_BLOCKS * QN_KV_BLOCK;
     QN_UNROLL
     for (int32_t r = 0; r < R; r++)
         QN_UNROLL
@@ -99,18 +108,20 @@ QN_INLINE void scores_tile(const stretch *st, int32_t k, int32_t r0, int32_t blo
 }
 
 /* Blocks [from, to]. */
-QN_INLINE void scores_rows(const stretch *st, int32_t k, int32_t r0, int32_t from, int32_t to, const int32_t R, const int32_t N)
+QN_INLINE void scores_rows(const stretch *st, int32_t k, int32_t r0, int32_t from, int32_t to, const int32_t R, const int32_t N,
+                           const bool f16)
 {
     int32_t b = from;
-    for (; b + N <= to + 1; b += N) scores_tile(st, k, r0, b, R, N);
-    for (; b <= to; b++) scores_tile(st, k, r0, b, R, 1);
+    for (; b + N <= to + 1; b += N) scores_tile(st, k, r0, b, R, N, f16);
+    for (; b <= to; b++) scores_tile(st, k, r0, b, R, 1, f16);
 }
 
 /* o[d] = fma(p[j], v[j][d], o[d]) for positions [from, to] of span k, R rows from r0, N registers from column d. */
 QN_INLINE void values_tile(const stretch *st, int32_t k, int32_t r0, int32_t from, int32_t to, int32_t d, __mmask16 mask, const int32_t R,
-                           const int32_t N)
+                           const int32_t N, const bool f16)
 {
     const qn_attn_args *a = st->a;
+    const int32_t size = f16 ? 2 : 4;
     float *o = row_o(st, r0) + d;
     __m512 acc[24];
     QN_UNROLL
@@ -120,15 +131,15 @@ QN_INLINE void values_tile(const stretch *st, int32_t k, int32_t r0, int32_t fro
     qn_rows14 p = qn_rows14_open(line_s(st, k, r0) + (from - span_base(st, k)), QN_ATTN_SPAN * 4);
     for (int32_t begin = from, end; begin <= to; begin = end) { /* positions of one block */
         const int32_t b = begin / QN_KV_BLOCK;
-        const uint16_t *v[4];
+        const char *v[4];
         end = (b + 1) * QN_KV_BLOCK <= to ? (b + 1) * QN_KV_BLOCK : to + 1;
         QN_UNROLL
-        for (int32_t i = 0; i < N; i++) v[i] = (const uint16_t *)a->v_blocks[b] + begin % QN_KV_BLOCK * a->head_dim_v + d + 16 * i;
+        for (int32_t i = 0; i < N; i++) v[i] = (const char *)qn_attn_block(&st->values, b) + (begin % QN_KV_BLOCK * a->head_dim_v + d + 16 * i) * size;
         for (int32_t j = begin; j < end; j++) {
-            outer_add(acc, &p, v, mask, R, N);
+            outer_add(acc, &p, v, mask, R, N, f16);
             qn_rows14_step(&p, 4);
             QN_UNROLL
-            for (int32_t i = 0; i < N; i++) v[i] += a->head_dim_v;
+            for (int32_t i = 0; i < N; i++) v[i] += a->head_dim_v * size;
         }
     }
     QN_UNROLL
@@ -140,59 +151,61 @@ QN_INLINE void values_tile(const stretch *st, int32_t k, int32_t r0, int32_t fro
         }
 }
 
-QN_INLINE void values_rows(const stretch *st, int32_t k, int32_t r0, int32_t from, int32_t to, const int32_t R, const int32_t N)
+QN_INLINE void values_rows(const stretch *st, int32_t k, int32_t r0, int32_t from, int32_t to, const int32_t R, const int32_t N,
+                           const bool f16)
 {
     const int32_t dim = st->a->head_dim_v;
     int32_t d = 0;
-    for (; d + 16 * N <= dim; d += 16 * N) values_tile(st, k, r0, from, to, d, 0xffff, R, N);
-    for (; d + 16 <= dim; d += 16) values_tile(st, k, r0, from, to, d, 0xffff, R, 1);
-    if (d < dim) values_tile(st, k, r0, from, to, d, qn_mask16(dim - d), R, 1);
+    for (; d + 16 * N <= dim; d += 16 * N) values_tile(st, k, r0, from, to, d, 0xffff, R, N, f16);
+    for (; d + 16 <= dim; d += 16) values_tile(st, k, r0, from, to, d, 0xffff, R, 1, f16);
+    if (d < dim) values_tile(st, k, r0, from, to, d, qn_mask16(dim - d), R, 1, f16);
 }
 
-typedef void step(const stretch *st, int32_t k, int32_t r0, int32_t from, int32_t to, const int32_t R, const int32_t N);
+typedef void step(const stretch *st, int32_t k, int32_t r0, int32_t from, int32_t to, const int32_t R, const int32_t N, const bool f16);
 
 /* R rows times N registers: at most 24 sums, of 32 registers. */
-QN_INLINE void dispatch(const stretch *st, int32_t k, int32_t r0, int32_t n, int32_t from, int32_t to, step run)
+QN_INLINE void dispatch(const stretch *st, int32_t k, int32_t r0, int32_t n, int32_t from, int32_t to, step run, const bool f16)
 {
     switch (n) {
-    case 1: run(st, k, r0, from, to, 1, 4); break;
-    case 2: run(st, k, r0, from, to, 2, 4); break;
-    case 3: run(st, k, r0, from, to, 3, 4); break;
-    case 4: run(st, k, r0, from, to, 4, 4); break;
-    case 5: run(st, k, r0, from, to, 5, 4); break;
-    case 6: run(st, k, r0, from, to, 6, 4); break;
-    case 7: run(st, k, r0, from, to, 7, 2); break;
-    case 8: run(st, k, r0, from, to, 8, 2); break;
-    case 9: run(st, k, r0, from, to, 9, 2); break;
-    case 10: run(st, k, r0, from, to, 10, 2); break;
-    case 11: run(st, k, r0, from, to, 11, 2); break;
-    default: run(st, k, r0, from, to, 12, 2); break;
+    case 1: run(st, k, r0, from, to, 1, 4, f16); break;
+    case 2: run(st, k, r0, from, to, 2, 4, f16); break;
+    case 3: run(st, k, r0, from, to, 3, 4, f16); break;
+    case 4: run(st, k, r0, from, to, 4, 4, f16); break;
+    case 5: run(st, k, r0, from, to, 5, 4, f16); break;
+    case 6: run(st, k, r0, from, to, 6, 4, f16); break;
+    case 7: run(st, k, r0, from, to, 7, 2, f16); break;
+    case 8: run(st, k, r0, from, to, 8, 2, f16); break;
+    case 9: run(st, k, r0, from, to, 9, 2, f16); break;
+    case 10: run(st, k, r0, from, to, 10, 2, f16); break;
+    case 11: run(st, k, r0, from, to, 11, 2, f16); break;
+    default: run(st, k, r0, from, to, 12, 2, f16); break;
     }
 }
 
 static void scores(const stretch *st, int32_t k, int32_t r0, int32_t n, int32_t from, int32_t to)
 {
-    dispatch(st, k, r0, n, from, to, scores_rows);
+    if (st->keys.f16) dispatch(st, k, r0, n, from, to, scores_rows, true);
+    else dispatch(st, k, r0, n, from, to, scores_rows, false);
 }
 
 static void values(const stretch *st, int32_t k, int32_t r0, int32_t n, int32_t from, int32_t to)
 {
-    if (from <= to) dispatch(st, k, r0, n, from, to, values_rows);
+    if (from > to) return;
+    if (st->values.f16) dispatch(st, k, r0, n, from, to, values_rows, true);
+    else dispatch(st, k, r0, n, from, to, values_rows, false);
+}
+
+static uint32_t seen_blocks(const stretch *st, int32_t k, int32_t r0, int32_t n)
+{
+    return qn_attn_seen_blocks(st->lo + k * st->n + r0, st->hi + k * st->n + r0, n, span_base(st, k));
 }
 
 /* Scores of rows [r0, r0 + n) in span k: only blocks that some row sees are touched. */
 static void score_tile(const stretch *st, int32_t k, int32_t r0, int32_t n)
 {
-    const int32_t *lo = st->lo + k * st->n, *hi = st->hi + k * st->n, base = span_base(st, k);
-    bool need[SPAN_BLOCKS + 1] = { false };
-    for (int32_t r = r0; r < r0 + n; r++)
-        for (int32_t b = (lo[r] - base) / QN_KV_BLOCK; lo[r] <= hi[r] && b <= (hi[r] - base) / QN_KV_BLOCK; b++) need[b] = true;
-    for (int32_t b = 0, end; b < SPAN_BLOCKS; b = end + 1) {
-        end = b;
-        if (!need[b]) continue;
-        while (need[end + 1]) end++;
-        scores(st, k, r0, n, base / QN_KV_BLOCK + b, base / QN_KV_BLOCK + end);
-    }
+    const uint32_t seen = seen_blocks(st, k, r0, n);
+    const int32_t b0 = span_base(st, k) / QN_KV_BLOCK;
+    for (int32_t b = 0, end; qn_attn_next_run(seen, &b, &end); b = end + 1) scores(st, k, r0, n, b0 + b, b0 + end);
 }
 
 /* Positions that every row sees go together; what is left at either end goes row by row, in the order of positions. */
@@ -297,10 +310,13 @@ static void stretch_add(stretch *st)
         st->lo[i] = first > base ? first : base;
         st->hi[i] = last < base + QN_ATTN_SPAN - 1 ? last : base + QN_ATTN_SPAN - 1;
     }
-    for (int32_t k = 0; k < st->n_spans; k++)
+    for (int32_t k = 0; k < st->n_spans; k++) {
+        qn_attn_open(&st->keys, span_base(st, k), seen_blocks(st, k, 0, st->n), st->wide, &st->values, st->n <= FEW_ROWS ? st->last_block : -1);
         for (int32_t i = 0; i < n_tiles; i++) score_tile(st, k, st->n * i / n_tiles, st->n * (i + 1) / n_tiles - st->n * i / n_tiles);
+    }
     soften(st, c);
     for (int32_t k = 0; k < st->n_spans; k++) {
+        qn_attn_open(&st->values, span_base(st, k), seen_blocks(st, k, 0, st->n), st->wide, NULL, -1);
         for (int32_t r = 0; r < st->n; r++)
             if (st->lo[k * st->n + r] <= st->hi[k * st->n + r] && c[k * st->n + r] != 1.0f) shrink(row_o(st, r), a->head_dim_v, c[k * st->n + r]);
         for (int32_t i = 0; i < n_tiles; i++) value_tile(st, k, st->n * i / n_tiles, st->n * (i + 1) / n_tiles - st->n * i / n_tiles);
@@ -329,7 +345,7 @@ static void rows_run(stretch *st)
 
 void qn_attention_avx512(const qn_attn_args *a)
 {
-    stretch st = { .a = a, .s = a->scratch };
+    stretch st = { .a = a, .s = a->scratch, .wide = a->scratch + MAX_ROWS * QN_ATTN_SPAN, .keys = qn_attn_keys(a), .values = qn_attn_values(a) };
     for (; st.row < a->n_q; st.row += st.n) {
         st.n = a->n_q - st.row < MAX_ROWS ? a->n_q - st.row : MAX_ROWS;
         rows_run(&st);

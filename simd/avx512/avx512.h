@@ -152,6 +152,7 @@ void qn_softplus_array_avx512(const float *x, int64_t n, float *out);
 void qn_conv_avx512(const qn_conv_args *a);
 void qn_scan_avx512(const qn_scan_args *a);
 void qn_selective_avx512(const qn_selective_args *a);
+void qn_rows_init_kv_avx512(qn_kernels *k);
 int64_t qn_peak_avx512(int64_t rounds);
 
 QN_DECLARE_PRODUCTS(avx512)

@@ -23,6 +23,7 @@ void qn_init_avx512(qn_kernels *k)
     k->exp = qn_exp_array_avx512;
     k->rope = qn_rope_avx512;
     k->argmax = qn_argmax_avx512;
+    qn_rows_init_kv_avx512(k);
     k->attention = qn_attention_avx512;
     k->sigmoid = qn_sigmoid_array_avx512;
     k->softplus = qn_softplus_array_avx512;
