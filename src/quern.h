@@ -178,18 +178,6 @@ QN_API void qn_model_get_info(const qn_model *model, qn_model_info *out);
 /** The file behind the model; owned by the model. */
 QN_API const qn_file *qn_model_file(const qn_model *model);
 
-typedef struct qn_memory_plan {
-    uint64_t weight_bytes;    /* packed weights                                                                      */
-    uint64_t kv_bytes;        /* KV blocks for n_ctx positions of one session                                        */
-    uint64_t scratch_bytes;   /* activations of one chunk, logits                                                    */
-} qn_memory_plan;
-/**
- * What a model will take, computed from the file's header alone.
- * @param n_ctx    positions, 1 ..; 0: the default of qn_engine_opts
- * @param n_chunk  prompt tokens a step; 0: the default
- */
-QN_API qn_status qn_memory_estimate(const qn_file *file, int32_t n_ctx, int32_t n_chunk, qn_memory_plan *out, qn_err *err);
-
 /* ---- tokens ------------------------------------------------------------------------------------------------------- */
 
 enum {
@@ -285,19 +273,38 @@ typedef struct qn_engine_opts {
     int32_t n_sessions;       /* requests that run side by side, 1 .. 4096; 0: 1. The KV cache has room for as many timelines of n_ctx positions;
                                  more sessions may be open: they share it */
     uint64_t kv_memory;       /* bytes of the KV cache, in place of what n_sessions take; 0: as they take */
+    const char *cache_type_k; /* how keys are kept, a name from qn_cache_types in any case; NULL: F16. Q8_0 takes half of that memory and less of the
+                                 time of long contexts, Q4_0 a quarter */
+    const char *cache_type_v; /* how values are kept                                         */
 } qn_engine_opts;
-#define QN_ENGINE_OPTS_INIT { sizeof(qn_engine_opts), 0, 0, 0, NULL, false, false, 0, 0, 0 }
+#define QN_ENGINE_OPTS_INIT { sizeof(qn_engine_opts), 0, 0, 0, NULL, false, false, 0, 0, 0, NULL, NULL }
+
+typedef struct qn_memory_plan {
+    uint64_t weight_bytes;    /* packed weights                                                                      */
+    uint64_t kv_bytes;        /* KV blocks for n_ctx positions of each of the sessions                               */
+    uint64_t scratch_bytes;   /* activations of one chunk, logits                                                    */
+} qn_memory_plan;
+/**
+ * What a model and an engine with these options will take, computed from the file's header alone. n_ctx, n_chunk, n_threads, n_sessions and the cache's
+ * types count; kv_memory does not.
+ * @param opts  may be NULL
+ * @return as from qn_model_open and qn_engine_open
+ */
+QN_API qn_status qn_memory_estimate(const qn_file *file, const qn_engine_opts *opts, qn_memory_plan *out, qn_err *err);
 
 typedef struct qn_engine_info {
     const char *cpu;          /* level in use. Static                                        */
     int32_t n_threads, n_ctx, n_chunk, n_sessions;
     uint64_t kv_bytes, scratch_bytes;
+    const char *cache_type_k, *cache_type_v; /* "F16". Static                                */
 } qn_engine_info;
 
 /** The model is borrowed and must outlive the engine. @return QN_ERR_ARG for an unknown level or one this CPU lacks. */
 QN_API qn_status qn_engine_open(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, qn_err *err);
 QN_API void qn_engine_close(qn_engine **engine);
 QN_API void qn_engine_get_info(const qn_engine *engine, qn_engine_info *out);
+/** Names of the formats that keys and values can be kept in. @return their number; writes at most cap of them. Static strings. */
+QN_API int32_t qn_cache_types(const char **names, int32_t cap);
 /** Names of the levels this CPU can run, lowest first. @return their number; writes at most cap of them. Static strings. */
 QN_API int32_t qn_cpu_levels(const char **names, int32_t cap);
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 int cli_failed(const qn_err *err)
 {
@@ -26,6 +27,7 @@ cli_opt *cli_engine_options(cli_engine *e)
           &e->kv_memory, 0, 0, 0 },
         { CLI_STR, "cpu", 0, "LEVEL", "highest instruction set to use; 'quern version' lists them", &e->cpu, 0, 0, 0 },
         { CLI_INT, "act-bits", 0, "8|16", "of activations: 16 keeps float32's choices (default), 8 reads prompts faster", &e->act_bits, 0, INT32_MAX, 0 },
+        { .kind = CLI_TABLE, .name = "cache", .target = cli_cache_options(&e->cache) },
         { CLI_FLAG, "exact", 0, NULL, "only numerics that are the same, bit for bit, on every level", &e->exact, 0, 0, 0 },
         { 0 },
     };
@@ -54,6 +56,36 @@ int cli_level_check(const char *cpu)
     return cpu ? cli_usage("--cpu takes a level that this CPU runs (%s), not '%s'", list, cpu) : -1;
 }
 
+cli_opt *cli_cache_options(cli_cache *c)
+{
+    const cli_opt t[] = {
+        { CLI_STR, "cache-type", 0, "TYPE", "of keys and values: F32, F16 (default), BF16, Q8_0 (half the\nmemory), Q4_0 (a quarter)", &c->both, 0, 0, 0 },
+        { CLI_STR, "cache-type-k", 0, "TYPE", "of keys alone", &c->k, 0, 0, 0 },
+        { CLI_STR, "cache-type-v", 0, "TYPE", "of values alone", &c->v, 0, 0, 0 },
+        { 0 },
+    };
+    _Static_assert(sizeof t <= sizeof c->opt, "room for the table");
+    memcpy(c->opt, t, sizeof t);
+    return c->opt;
+}
+
+int cli_cache_check(cli_cache *c)
+{
+    const char *names[16], *asked[] = { c->both, c->k, c->v };
+    static const char *const option[] = { "--cache-type", "--cache-type-k", "--cache-type-v" };
+    const int32_t n = qn_cache_types(names, 16);
+    char list[256] = "";
+    for (int32_t i = 0; i < n && i < 16; i++) snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", names[i]);
+    for (int32_t a = 0; a < 3; a++) {
+        int32_t i = 0;
+        while (asked[a] && i < n && i < 16 && strcasecmp(asked[a], names[i]) != 0) i++;
+        if (asked[a] && (i == n || i == 16)) return cli_usage("%s takes %s, not '%s'", option[a], list, asked[a]);
+    }
+    if (!c->k) c->k = c->both;
+    if (!c->v) c->v = c->both;
+    return -1;
+}
+
 /* What the model works with, but a person should know. */
 static void warn_of_model(const cli_engine *e)
 {
@@ -72,8 +104,9 @@ static void warn_of_model(const cli_engine *e)
 int cli_model_open(cli_engine *e)
 {
     qn_err err = { 0 };
-    const int level = cli_level_check(e->cpu);
+    const int level = cli_level_check(e->cpu), cache = cli_cache_check(&e->cache);
     if (level >= 0) return level;
+    if (cache >= 0) return cache;
     if (e->act_bits != 0 && e->act_bits != 8 && e->act_bits != 16) return cli_usage("--act-bits takes 8 or 16, not %d", e->act_bits);
     if (!cli_model_path(e->model_arg, e->path)) return CLI_FAULT;
     cli_interrupt_catch();
@@ -91,6 +124,7 @@ int cli_engine_open(cli_engine *e)
     const qn_engine_opts o = {
         .size = sizeof o, .n_threads = e->threads, .n_ctx = e->ctx, .n_chunk = e->chunk, .cpu = e->cpu, .exact = e->exact,
         .profile = e->profile, .act_bits = e->act_bits, .n_sessions = e->parallel, .kv_memory = e->kv_memory,
+        .cache_type_k = e->cache.k, .cache_type_v = e->cache.v,
     };
     return qn_engine_open(&e->engine, e->model, &o, &err) == QN_OK ? -1 : cli_failed(&err);
 }

@@ -4,15 +4,27 @@
 
 #include "cli.h"
 
+/** How keys and values are kept: one type for both, or each its own. */
+typedef struct cli_cache {
+    const char *both, *k, *v;
+    cli_opt opt[4];
+} cli_cache;
+
+cli_opt *cli_cache_options(cli_cache *c);
+/** A type that does not exist is a slip of the fingers, as a level is. `k` and `v` are what the engine is to be told from here on.
+ *  @return -1 to go on, else the exit code, after a message */
+int cli_cache_check(cli_cache *c);
+
 /** A model made ready. Fill `opt` with cli_engine_options, put it into the command's table as a CLI_TABLE, parse, open. */
 typedef struct cli_engine {
     const char *model_arg, *cpu;
+    cli_cache cache;
     int32_t threads, ctx, chunk;
     int32_t parallel;           /* requests side by side; 0: one. An option of the commands that have requests */
     uint64_t kv_memory;
     int32_t act_bits;
     bool exact, profile;
-    cli_opt opt[10];
+    cli_opt opt[16];
     qn_model *model;
     qn_engine *engine;
     char path[4096];

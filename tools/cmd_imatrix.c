@@ -79,7 +79,7 @@ static int run(int argc, char **argv)
 {
     imatrix_args a = { 0 };
     cli_opt *machine = cli_engine_options(&a.engine);
-    const char *const not_here[] = { "ctx", "chunk", "kv-memory", "act-bits", "exact" };
+    const char *const not_here[] = { "ctx", "chunk", "kv-memory", "act-bits", "cache", "exact" };
     for (size_t i = 0; i < sizeof not_here / sizeof *not_here; i++) cli_options_without(machine, not_here[i]);
     cli_opt opts[] = {
         { CLI_STR, "file", 'f', "TEXT", "the text; \"-\" is stdin", &a.file, 0, 0, 0 },

@@ -1,4 +1,5 @@
 /* quern inspect: what a GGUF file holds. */
+#include "cli_common.h"
 #include "inspect.h"
 
 #include <signal.h>
@@ -66,13 +67,14 @@ static uint64_t available_memory(void)
     return (uint64_t)kib * 1024;
 }
 
-static void plan_memory(inspect *in, int32_t n_ctx, int32_t n_chunk)
+static void plan_memory(inspect *in, int32_t n_ctx, int32_t n_chunk, const cli_cache *cache)
 {
     enum { DEFAULT_CHUNK = 512 };
     in->n_ctx = n_ctx ? n_ctx : default_ctx(in->file);
     in->n_chunk = n_chunk ? n_chunk : DEFAULT_CHUNK;
     in->available_bytes = available_memory();
-    in->memory_err.status = qn_memory_estimate(in->file, in->n_ctx, in->n_chunk, &in->memory, &in->memory_err);
+    const qn_engine_opts o = { .size = sizeof o, .n_ctx = in->n_ctx, .n_chunk = in->n_chunk, .cache_type_k = cache->k, .cache_type_v = cache->v };
+    in->memory_err.status = qn_memory_estimate(in->file, &o, &in->memory, &in->memory_err);
 }
 
 /* ---- --dump and --key ---- */
@@ -123,6 +125,7 @@ static int show_key(const qn_file *file, const char *key)
 
 typedef struct inspect_opts {
     const char *file, *model, *dump, *key;
+    cli_cache cache;
     int32_t max_array, n_ctx, n_chunk;
     bool json, full, keys_only;
 } inspect_opts;
@@ -135,11 +138,11 @@ static int show(const qn_file *file, const char *path, const inspect_opts *o)
     inspect in = { .path = path, .file = file, .max_array = o->max_array >= 0 ? o->max_array : unset, .full = o->full,
                    .keys_only = o->keys_only };
     sum_up(&in);
-    if (!o->keys_only) plan_memory(&in, o->n_ctx, o->n_chunk);
+    if (!o->keys_only) plan_memory(&in, o->n_ctx, o->n_chunk, &o->cache);
     int code = CLI_OK;
     if (o->json) code = inspect_json(&in);
     else inspect_text(&in);
-    const bool asked = o->n_ctx || o->n_chunk; /* for the memory: then it is a fault that it is not known */
+    const bool asked = o->n_ctx || o->n_chunk || o->cache.k || o->cache.v; /* for the memory: then it is a fault that it is not known */
     return code == CLI_OK && asked && in.memory_err.status ? cli_fault("%s: %s", path, in.memory_err.text) : code;
 }
 
@@ -156,6 +159,7 @@ static int run(int argc, char **argv)
           .help = "positions that the memory is computed for (default: the trained\nones, at most 4096)" },
         { .kind = CLI_INT, .name = "chunk", .arg = "N", .target = &o.n_chunk, .lo = 1, .hi = 4096,
           .help = "prompt tokens a step (default 512)" },
+        { .kind = CLI_TABLE, .target = cli_cache_options(&o.cache) },
         { .kind = CLI_INT, .name = "max-array", .arg = "N", .target = &o.max_array, .lo = 0, .hi = INT32_MAX,
           .help = "show N elements of an array (text: 5); with --json, longer\narrays become their element type and count" },
         { .kind = CLI_STR, .name = "key", .arg = "KEY", .target = &o.key,
@@ -167,7 +171,7 @@ static int run(int argc, char **argv)
     char path[4096];
     qn_file *file;
     qn_err err;
-    const int code = cli_parse(argc, argv, "inspect FILE [OPTION]...",
+    int code = cli_parse(argc, argv, "inspect FILE [OPTION]...",
                                "Show the metadata and the tensors of a GGUF file, totals per type, bits per weight, and the memory that\n"
                                "a context takes. FILE may be any shard of a split model, or the short name of a model in the cache.\n"
                                "In JSON, invalid UTF-8 is U+FFFD, and NaN, infinities and integers above 2^63 are strings.",
@@ -176,6 +180,8 @@ static int run(int argc, char **argv)
     if (!o.file) o.file = o.model;
     if (!o.file) return cli_usage("inspect: no file given; 'quern inspect --help' explains");
     if (o.dump && o.key) return cli_usage("inspect: --dump and --key do not go together");
+    code = cli_cache_check(&o.cache);
+    if (code >= 0) return code;
     if (!cli_model_path(o.file, path)) return CLI_FAULT;
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, and main tells it */
     if (qn_file_open(&file, path, &err)) return cli_fault("%s", err.text);

@@ -68,12 +68,13 @@ void qn_kv_pool_close(qn_kv_pool **pool)
 
 void qn_kv_pool_get_info(const qn_kv_pool *p, qn_kv_pool_info *out)
 {
-    *out = (qn_kv_pool_info){ .n_copied = p->n_copied };
+    *out = (qn_kv_pool_info){ .n_copied = p->n_copied, .state_bytes = p->layout->state_floats * sizeof(float) };
     double least = 2;
     for (int32_t g = 0; g < p->layout->n_group; g++) {
         const kv_blocks *b = &p->group[g];
         const double left = (double)(b->n_free + b->n_idle) / b->n;
         out->n_evicted += b->n_evicted;
+        out->bytes += (uint64_t)b->n * b->block_bytes;
         if (left >= least) continue;
         least = left;
         out->n_blocks = b->n;

@@ -50,6 +50,8 @@ typedef struct qn_kv_pool_info {
     int32_t n_idle;           /* held by nobody, kept for who comes with the same tokens     */
     uint64_t n_evicted;       /* idle blocks that have given way, all groups                 */
     uint64_t n_copied;        /* blocks copied before a write, all groups                    */
+    uint64_t bytes;           /* of the blocks of all groups                                 */
+    uint64_t state_bytes;     /* of a timeline's own state, beside the pool                  */
 } qn_kv_pool_info;
 void qn_kv_pool_get_info(const qn_kv_pool *pool, qn_kv_pool_info *out);
 

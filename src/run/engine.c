@@ -72,14 +72,12 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
         return qn_fail(err, QN_ERR_ARG, "%d bits for activations; it must be 8 or 16", o->act_bits);
     e->n_ctx = o ? o->n_ctx : 0;
     e->n_chunk = o ? o->n_chunk : 0;
-    e->n_sessions = o && o->n_sessions ? o->n_sessions : 1;
-    if (e->n_sessions < 1 || e->n_sessions > QN_SESSIONS_MAX)
-        return qn_fail(err, QN_ERR_ARG, "%d sessions; it must be 1 to %d", e->n_sessions, QN_SESSIONS_MAX);
-    QN_TRY(qn_resolve_sizes(net->n_ctx_train, net->n_positions, &e->n_ctx, &e->n_chunk, err));
+    e->n_sessions = o ? o->n_sessions : 0;
+    QN_TRY(qn_resolve_sizes(net, &e->n_ctx, &e->n_chunk, &e->n_sessions, err));
     QN_TRY(qn_kernels_init(&e->kernels, o ? o->cpu : NULL, o && o->exact, err));
     e->kernels.a8 = o && o->act_bits == 8;
-    QN_TRY(qn_kv_row_find(&e->kernels, NULL, &e->exec.kv_k, err));
-    QN_TRY(qn_kv_row_find(&e->kernels, NULL, &e->exec.kv_v, err));
+    QN_TRY(qn_kv_row_find(&e->kernels, o ? o->cache_type_k : NULL, &e->exec.kv_k, err));
+    QN_TRY(qn_kv_row_find(&e->kernels, o ? o->cache_type_v : NULL, &e->exec.kv_v, err));
     QN_TRY(qn_net_plan(net, e->n_ctx, &e->plan, err));
     QN_TRY(qn_net_kv_layout(net, e->exec.kv_k, e->exec.kv_v, e->n_ctx, e->n_chunk, &e->kv_layout, err));
     QN_TRY(size_kv(e, o, err));
@@ -157,6 +155,8 @@ void qn_engine_get_info(const qn_engine *e, qn_engine_info *out)
         .n_sessions = e->n_sessions,
         .kv_bytes = (uint64_t)kv_bytes(e),
         .scratch_bytes = e->memory_bytes + e->logits_bytes,
+        .cache_type_k = qn_fmt_by_id((int32_t)(e->exec.kv_k - e->kernels.kv))->name,
+        .cache_type_v = qn_fmt_by_id((int32_t)(e->exec.kv_v - e->kernels.kv))->name,
     };
 }
 

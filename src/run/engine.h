@@ -10,7 +10,7 @@
 typedef struct qn_scheduler qn_scheduler;
 typedef struct qn_drafter qn_drafter;
 
-enum { QN_DRAFT_MAX = 16, QN_SESSIONS_MAX = 4096 };
+enum { QN_DRAFT_MAX = 16 };
 
 struct qn_engine {
     const qn_model *model;

@@ -12,22 +12,32 @@ static qn_status add_vector(void *user, qn_vector *v)
     return QN_OK;
 }
 
-static qn_status estimate(qn_net *net, int32_t n_ctx, int32_t n_chunk, qn_memory_plan *out, qn_err *err)
+static qn_status estimate_kv(const qn_net *net, const qn_engine_opts *o, int32_t n_ctx, int32_t n_chunk, uint64_t *bytes, qn_err *err)
 {
-    qn_plan plan = { 0 };
-    qn_kv_layout *kv = NULL;
-    qn_kernels kernels;
-    const qn_kv_row *row;
-    QN_TRY(qn_resolve_sizes(net->n_ctx_train, net->n_positions, &n_ctx, &n_chunk, err));
-    QN_TRY(qn_net_visit(net, &(qn_net_visitor){ add_weight, add_vector, &out->weight_bytes }));
+    qn_kv_layout *layout = NULL;
+    qn_kernels kernels; /* what a format takes is the same on every level */
+    const qn_kv_row *k, *v;
     QN_TRY(qn_kernels_init(&kernels, "scalar", true, err));
-    QN_TRY(qn_kv_row_find(&kernels, NULL, &row, err));
-    QN_TRY(qn_net_kv_layout(net, row, row, n_ctx, n_chunk, &kv, err));
-    out->kv_bytes = qn_kv_layout_bytes(kv);
-    qn_kv_layout_close(&kv);
+    QN_TRY(qn_kv_row_find(&kernels, o->cache_type_k, &k, err));
+    QN_TRY(qn_kv_row_find(&kernels, o->cache_type_v, &v, err));
+    QN_TRY(qn_net_kv_layout(net, k, v, n_ctx, n_chunk, &layout, err));
+    *bytes = qn_kv_layout_bytes(layout);
+    qn_kv_layout_close(&layout);
+    return QN_OK;
+}
+
+static qn_status estimate(qn_net *net, const qn_engine_opts *o, qn_memory_plan *out, qn_err *err)
+{
+    int32_t n_ctx = o->n_ctx, n_chunk = o->n_chunk, n_sessions = o->n_sessions;
+    const int32_t most = qn_threads_most(), n_threads = o->n_threads < 1 ? qn_threads_default() : o->n_threads < most ? o->n_threads : most;
+    qn_plan plan = { 0 };
+    QN_TRY(qn_resolve_sizes(net, &n_ctx, &n_chunk, &n_sessions, err));
+    QN_TRY(qn_net_visit(net, &(qn_net_visitor){ add_weight, add_vector, &out->weight_bytes }));
+    QN_TRY(estimate_kv(net, o, n_ctx, n_chunk, &out->kv_bytes, err));
+    out->kv_bytes *= (uint64_t)n_sessions;
     const qn_status s = qn_net_plan(net, n_ctx, &plan, err);
     if (s == QN_OK)
-        out->scratch_bytes = qn_exec_bytes(&plan, n_chunk, n_ctx, qn_threads_default()) + (uint64_t)qn_engine_n_logits(1) * (uint64_t)net->n_vocab * 4;
+        out->scratch_bytes = qn_exec_bytes(&plan, n_chunk, n_ctx, n_threads) + (uint64_t)qn_engine_n_logits(n_sessions) * (uint64_t)net->n_vocab * 4;
     qn_plan_free(&plan);
     return s;
 }
@@ -42,12 +52,13 @@ static int32_t vocab_size(const qn_file *file)
     return i >= 0 && qn_file_tensor_at(file, i, &t) && t.dims[1] <= INT32_MAX ? (int32_t)t.dims[1] : 0;
 }
 
-qn_status qn_memory_estimate(const qn_file *file, int32_t n_ctx, int32_t n_chunk, qn_memory_plan *out, qn_err *err)
+qn_status qn_memory_estimate(const qn_file *file, const qn_engine_opts *opts, qn_memory_plan *out, qn_err *err)
 {
+    const qn_engine_opts defaults = QN_ENGINE_OPTS_INIT;
     qn_net net;
     *out = (qn_memory_plan){ 0 };
     qn_status s = qn_net_open(&net, file, vocab_size(file), err);
-    if (s == QN_OK) s = estimate(&net, n_ctx, n_chunk, out, err);
+    if (s == QN_OK) s = estimate(&net, opts ? opts : &defaults, out, err);
     qn_net_close(&net);
     return s;
 }

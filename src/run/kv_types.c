@@ -19,3 +19,16 @@ qn_status qn_kv_row_find(const qn_kernels *k, const char *name, const qn_kv_row 
     *out = NULL;
     return qn_fail(err, QN_ERR_ARG, "keys and values cannot be kept as '%.40s'; there are %s", name, have);
 }
+
+int32_t qn_cache_types(const char **names, int32_t cap)
+{
+    qn_kernels k;
+    int32_t n = 0;
+    if (qn_kernels_init(&k, "scalar", true, NULL) != QN_OK) return 0;
+    for (int32_t i = 0; i < qn_fmt_count(); i++) {
+        if (k.kv[qn_fmt_at(i)->id].kind == QN_KV_ABSENT) continue;
+        if (n < cap) names[n] = qn_fmt_at(i)->name;
+        n++;
+    }
+    return n;
+}

@@ -186,15 +186,18 @@ const qn_file *qn_model_file(const qn_model *m)
     return m->file;
 }
 
-qn_status qn_resolve_sizes(int32_t n_ctx_train, int32_t n_positions, int32_t *n_ctx, int32_t *n_chunk, qn_err *err)
+qn_status qn_resolve_sizes(const qn_net *net, int32_t *n_ctx, int32_t *n_chunk, int32_t *n_sessions, qn_err *err)
 {
-    if (*n_ctx == 0) *n_ctx = n_ctx_train < QN_CTX_DEFAULT ? n_ctx_train : QN_CTX_DEFAULT;
+    if (*n_ctx == 0) *n_ctx = net->n_ctx_train < QN_CTX_DEFAULT ? net->n_ctx_train : QN_CTX_DEFAULT;
     if (*n_chunk == 0) *n_chunk = QN_CHUNK_DEFAULT;
     if (*n_ctx < 1 || *n_ctx > 1 << 28) return qn_fail(err, QN_ERR_ARG, "a context of %d positions; it must be 1 to %d", *n_ctx, 1 << 28);
-    if (n_positions && *n_ctx > n_positions)
-        return qn_fail(err, QN_ERR_ARG, "a context of %d positions; this model has %d, each with an embedding of its own", *n_ctx, n_positions);
+    if (net->n_positions && *n_ctx > net->n_positions)
+        return qn_fail(err, QN_ERR_ARG, "a context of %d positions; this model has %d, each with an embedding of its own", *n_ctx, net->n_positions);
     if (*n_chunk < 1 || *n_chunk > QN_CHUNK_MAX)
         return qn_fail(err, QN_ERR_ARG, "a chunk of %d tokens; it must be 1 to %d", *n_chunk, QN_CHUNK_MAX);
     if (*n_chunk > *n_ctx) *n_chunk = *n_ctx;
+    if (*n_sessions == 0) *n_sessions = 1;
+    if (*n_sessions < 1 || *n_sessions > QN_SESSIONS_MAX)
+        return qn_fail(err, QN_ERR_ARG, "%d sessions; it must be 1 to %d", *n_sessions, QN_SESSIONS_MAX);
     return QN_OK;
 }

@@ -16,9 +16,9 @@ struct qn_model {
     char *name, *arch;
 };
 
-enum { QN_CTX_DEFAULT = 4096, QN_CHUNK_DEFAULT = 512, QN_CHUNK_MAX = 4096 };
+enum { QN_CTX_DEFAULT = 4096, QN_CHUNK_DEFAULT = 512, QN_CHUNK_MAX = 4096, QN_SESSIONS_MAX = 4096 };
 
 /** Settings with their defaults filled in, checked. @return QN_ERR_ARG with the range. */
-qn_status qn_resolve_sizes(int32_t n_ctx_train, int32_t n_positions, int32_t *n_ctx, int32_t *n_chunk, qn_err *err);
+qn_status qn_resolve_sizes(const qn_net *net, int32_t *n_ctx, int32_t *n_chunk, int32_t *n_sessions, qn_err *err);
 
 #endif

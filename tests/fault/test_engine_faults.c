@@ -3,6 +3,7 @@
 #include "models/model.h"
 #include "quant/quant.h"
 #include "src/format/writer.h"
+#include "src/run/engine.h"
 #include "tests/common/fault.h"
 #include "tests/common/tiny_model.h"
 
@@ -252,7 +253,7 @@ static void unknown_architecture(void **state)
         qn_writer_key_str(w, "general.architecture", (qn_str){ cases[i].name, strlen(cases[i].name) });
         assert_int_equal(qn_writer_close(&w, &err), QN_OK);
         assert_int_equal(qn_file_open(&f, wrong_path, &err), QN_OK);
-        assert_int_equal(qn_memory_estimate(f, 0, 0, &plan, &err), QN_ERR_UNSUPPORTED);
+        assert_int_equal(qn_memory_estimate(f, NULL, &plan, &err), QN_ERR_UNSUPPORTED);
         assert_non_null(strstr(err.text, cases[i].name));
         if (!strstr(err.text, cases[i].near)) fail_msg("%s", err.text);
         assert_non_null(strstr(err.text, "inspect"));
@@ -260,29 +261,76 @@ static void unknown_architecture(void **state)
     }
 }
 
-/* The estimate from the header is what the engine then takes. */
+/* The estimate from the header is what the engine then takes, in every cache format. */
+static void check_estimate(const qn_model *m, const qn_engine_opts *o)
+{
+    qn_memory_plan plan;
+    qn_engine *e = NULL;
+    qn_model_info mi;
+    qn_engine_info ei;
+    qn_kv_pool_info pool;
+    assert_int_equal(qn_engine_open(&e, m, o, NULL), QN_OK);
+    assert_int_equal(qn_memory_estimate(qn_model_file(m), o, &plan, NULL), QN_OK);
+    qn_model_get_info(m, &mi);
+    qn_engine_get_info(e, &ei);
+    qn_kv_pool_get_info(e->kv_pool, &pool);
+    assert_int_equal(plan.weight_bytes, mi.weight_bytes);
+    assert_int_equal(plan.kv_bytes, ei.kv_bytes);
+    assert_int_equal(plan.scratch_bytes, ei.scratch_bytes);
+    assert_int_equal(plan.kv_bytes, pool.bytes + (uint64_t)e->n_sessions * pool.state_bytes);
+    assert_string_equal(ei.cache_type_k, o->cache_type_k);
+    assert_string_equal(ei.cache_type_v, o->cache_type_v);
+    qn_engine_close(&e);
+}
+
 static void estimate_is_exact(void **state)
 {
     (void)state;
+    const char *types[16];
+    const int32_t n = qn_cache_types(types, 16);
     for (int32_t a = 0; a < qn_arch_count(); a++) {
-        qn_memory_plan plan;
         qn_model *m = NULL;
-        qn_engine *e = NULL;
-        qn_model_info mi;
-        qn_engine_info ei;
-        qn_engine_opts o = QN_ENGINE_OPTS_INIT;
-        o.n_ctx = 300;
         assert_true(tiny_model_write(path, qn_arch_at(a)->name, 12, 1));
         assert_int_equal(qn_model_open(&m, path, NULL, NULL), QN_OK);
-        assert_int_equal(qn_engine_open(&e, m, &o, NULL), QN_OK);
-        assert_int_equal(qn_memory_estimate(qn_model_file(m), 300, 0, &plan, NULL), QN_OK);
-        qn_model_get_info(m, &mi);
-        qn_engine_get_info(e, &ei);
-        assert_int_equal(plan.weight_bytes, mi.weight_bytes);
-        assert_int_equal(plan.kv_bytes, ei.kv_bytes);
-        assert_int_equal(plan.scratch_bytes, ei.scratch_bytes);
-        qn_engine_close(&e);
+        for (int32_t i = 0; i < n * n; i++) {
+            qn_engine_opts o = QN_ENGINE_OPTS_INIT;
+            o.n_ctx = 300;
+            o.n_sessions = 1 + i % 3;
+            o.n_threads = i % 3;
+            o.cache_type_k = types[i % n];
+            o.cache_type_v = types[i / n];
+            check_estimate(m, &o);
+        }
         qn_model_close(&m);
+    }
+}
+
+/* Keys and values of 4096 positions in the shape of a 7B model, 32 layers of 32 heads of 128: 16, 8.5 and 4.5 bits each. */
+static void seven_billion(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        uint64_t bits;
+    } want[] = { { "F32", 64 }, { "F16", 32 }, { "BF16", 32 }, { "Q8_0", 17 }, { "Q4_0", 9 } }; /* in half bits */
+    qn_kernels k;
+    qn_kv_layer layer[32];
+    assert_int_equal(qn_kernels_init(&k, "scalar", true, NULL), QN_OK);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const qn_kv_row *row;
+        qn_kv_layout *l = NULL;
+        qn_kv_pool *pool = NULL;
+        qn_kv_pool_info info;
+        assert_int_equal(qn_kv_row_find(&k, want[i].type, &row, NULL), QN_OK);
+        for (int32_t n = 0; n < 32; n++)
+            layer[n] = (qn_kv_layer){ .n_head_kv = 32, .k_bytes = qn_kv_block_bytes(row, 128), .v_bytes = qn_kv_block_bytes(row, 128) };
+        assert_int_equal(qn_kv_layout_open(&l, layer, 32, 4096, 512, NULL), QN_OK);
+        assert_int_equal(qn_kv_layout_bytes(l), 32ull * 32 * 128 * 2 * 4096 * want[i].bits / 16);
+        assert_int_equal(qn_kv_pool_open(&pool, l, 1, NULL), QN_OK);
+        qn_kv_pool_get_info(pool, &info);
+        assert_int_equal(info.bytes, qn_kv_layout_bytes(l));
+        qn_kv_pool_close(&pool);
+        qn_kv_layout_close(&l);
     }
 }
 
@@ -296,6 +344,7 @@ int main(void)
         cmocka_unit_test(heads_of_two_sizes),
         cmocka_unit_test(unknown_architecture),
         cmocka_unit_test(estimate_is_exact),
+        cmocka_unit_test(seven_billion),
     };
     const int code = cmocka_run_group_tests(tests, NULL, NULL);
     remove(path);

@@ -134,6 +134,41 @@ static void same_bits(void **state)
         for (int32_t i = a % N_TURNS; i < n; i += N_TURNS) check_model(arch, types[i]);
 }
 
+/* Every pair of cache formats: the same bits for every level, cut of the prompt and number of threads, one token at a time too. */
+static void cache_types(void **state)
+{
+    (void)state;
+    const char *types[16], *levels[16];
+    const int32_t n = qn_cache_types(types, 16), n_levels = qn_cpu_levels(levels, 16);
+    int32_t ids[N_TOKENS];
+    make_tokens(ids, 13);
+    assert_int_equal(n, 5);
+    for (int32_t i = 0; i < n * n * (n_levels + 3); i++) {
+        const char *k = types[i % n], *v = types[i / n % n];
+        const int32_t way = i / (n * n), turn = way - n_levels;
+        static float first[25][N_LOGITS];
+        char what[96];
+        snprintf(what, sizeof what, "keys in %s, values in %s", k, v);
+        assert_true(tiny_model_write(path, qn_arch_at(i % (n * n) % qn_arch_count())->name, 8, 4));
+        qn_model *m = open_model();
+        qn_engine *e = NULL;
+        qn_engine_opts o = QN_ENGINE_OPTS_INIT;
+        o.n_ctx = 128;
+        o.n_chunk = turn < 0 ? 128 : turn == 0 ? 1 : turn == 1 ? 7 : 33;
+        o.cpu = way < n_levels ? levels[way] : NULL;
+        o.exact = true;
+        o.cache_type_k = k;
+        o.cache_type_v = v;
+        assert_int_equal(qn_engine_open_threads(&e, m, &o, 1 + way % 3, NULL), QN_OK);
+        qn_session *s = open_session(e);
+        assert_int_equal(qn_session_eval_all(s, ids, N_TOKENS, way ? got : first[i % (n * n)], NULL), QN_OK);
+        if (way) assert_same(first[i % (n * n)], got, N_LOGITS, what, way < n_levels ? levels[way] : "chunks", "Q8_0");
+        qn_session_close(&s);
+        qn_engine_close(&e);
+        qn_model_close(&m);
+    }
+}
+
 /* Attention over several parts: many tokens at once, one at a time with the parts shared out over threads, and chunks that end anywhere. */
 static void long_contexts(void **state)
 {
@@ -262,6 +297,11 @@ static void refusals(void **state)
     assert_int_equal(qn_engine_open(&e, m, &o, &err), QN_ERR_ARG);
     assert_null(e);
     o = (qn_engine_opts)QN_ENGINE_OPTS_INIT;
+    o.cache_type_v = "Q5_K";
+    assert_int_equal(qn_engine_open(&e, m, &o, &err), QN_ERR_ARG);
+    assert_non_null(strstr(err.text, "'Q5_K'"));
+    assert_non_null(strstr(err.text, "Q8_0"));
+    o = (qn_engine_opts)QN_ENGINE_OPTS_INIT;
     o.n_ctx = -5;
     assert_int_equal(qn_engine_open(&e, m, &o, &err), QN_ERR_ARG);
     qn_model_close(&m);
@@ -273,6 +313,7 @@ int main(void)
     snprintf(path, sizeof path, "/tmp/quern-tiny-%ld.gguf", (long)getpid());
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits),
+        cmocka_unit_test(cache_types),
         cmocka_unit_test(long_contexts),
         cmocka_unit_test(rewound_prefix),
         cmocka_unit_test(engines_side_by_side),

@@ -170,11 +170,10 @@ static qn_engine *open_engine(const qn_model *m, int32_t n_sessions, int32_t n_c
     qn_engine *e = NULL;
     qn_err err = { 0 };
     qn_memory_plan plan;
-    assert_int_equal(qn_memory_estimate(qn_model_file(m), CTX, n_chunk, &plan, NULL), QN_OK);
-    const qn_engine_opts o = {
-        .size = sizeof o, .n_threads = 2, .n_ctx = CTX, .n_chunk = n_chunk, .n_sessions = n_sessions,
-        .kv_memory = (uint64_t)(n_contexts * (double)plan.kv_bytes + 1),
-    };
+    qn_engine_opts o = { .size = sizeof o, .n_threads = 2, .n_ctx = CTX, .n_chunk = n_chunk };
+    assert_int_equal(qn_memory_estimate(qn_model_file(m), &o, &plan, NULL), QN_OK);
+    o.n_sessions = n_sessions;
+    o.kv_memory = (uint64_t)(n_contexts * (double)plan.kv_bytes + 1);
     if (qn_engine_open(&e, m, &o, &err) != QN_OK) fail_msg("%s", err.text);
     return e;
 }
