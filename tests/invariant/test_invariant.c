@@ -149,7 +149,7 @@ static void cache_types(void **state)
         static float first[25][N_LOGITS];
         char what[96];
         snprintf(what, sizeof what, "keys in %s, values in %s", k, v);
-        assert_true(tiny_model_write(path, qn_arch_at(i % (n * n) % qn_arch_count())->name, 8, 4));
+        assert_true(tiny_model_write(path, i % (n * n) % 2 ? "gemma3" : "llama", 8, 4));
         qn_model *m = open_model();
         qn_engine *e = NULL;
         qn_engine_opts o = QN_ENGINE_OPTS_INIT;
