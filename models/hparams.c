@@ -39,12 +39,11 @@ static bool is_read(const qn_part *const *parts, int n, const char *name)
 
 qn_status qn_arch_each_key(const qn_arch *a, key_fn *fn, void *user)
 {
-    enum { N_PARTS = 2 + QN_MAX_OTHERS };
-    const qn_part *parts[N_PARTS] = { a->mixer, a->ff };
-    memcpy(parts + 2, a->others, sizeof a->others);
+    enum { N_PARTS = 3 + QN_MAX_OTHERS };
+    const qn_part own = { .keys = a->keys, .n_keys = a->n_keys }, *parts[N_PARTS] = { &own, a->mixer, a->ff };
+    memcpy(parts + 3, a->others, sizeof a->others);
     QN_TRY(each_row(net_keys, sizeof net_keys / sizeof *net_keys, fn, user));
     QN_TRY(fn(user, norm_key(a)));
-    QN_TRY(each_row(a->keys, a->n_keys, fn, user));
     for (int p = 0; p < N_PARTS; p++)
         for (int32_t i = 0; parts[p] && i < parts[p]->n_keys; i++)
             if (!is_read(parts, p, parts[p]->keys[i].name)) QN_TRY(fn(user, &parts[p]->keys[i]));

@@ -42,6 +42,8 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
     if (l->head_dim < 8 || l->head_dim % 8 || l->head_dim > QN_MAX_HEAD_DIM || l->head_dim_v % 8 || l->head_dim_v > QN_MAX_HEAD_DIM)
         return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d: heads of %d and %d dimensions; quern has multiples of 8 up to %d", i, l->head_dim,
                        l->head_dim_v, QN_MAX_HEAD_DIM);
+    if (l->q_gated && l->head_dim != l->head_dim_v)
+        return qn_fail(err, QN_ERR_FORMAT, "layer %d: a gate of %d dimensions for a head of %d", i, l->head_dim, l->head_dim_v);
     for (const qn_layer *first = net->layer; first < l; first++) /* angles and the scale of attention are those of one size for all layers */
         if (first->head_dim && first->head_dim != l->head_dim)
             return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d has heads of %d dimensions and a layer before it of %d; quern has one size for all layers", i,
@@ -76,6 +78,7 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
         .q_norm = head_norm(net, l, &l->q_norm),
         .k_norm = head_norm(net, l, &l->k_norm),
         .norm_late = l->features & QN_F_QK_NORM_LATE,
+        .q_gated = l->q_gated,
         .norm_stride = l->features & QN_F_QK_NORM_HEADS ? l->head_dim : 0,
     };
 }
@@ -84,7 +87,7 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
 {
     const qn_heads heads = heads_of(net, l, i_layer);
     const qn_mat qkv[] = {
-        { .w = &l->wq, .bias = l->bq.w, .out = QN_REG_Q, .clamp = net->kqv_clamp },
+        { .w = &l->wq, .bias = l->bq.w, .out = l->q_gated ? QN_REG_G : QN_REG_Q, .clamp = net->kqv_clamp },
         { .w = &l->wk, .bias = l->bk.w, .out = QN_REG_K, .clamp = net->kqv_clamp },
         { .w = &l->wv, .bias = l->bv.w, .out = QN_REG_V, .clamp = net->kqv_clamp },
     };
@@ -97,6 +100,10 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
     qn_plan_store(p, &heads);
     if (i_layer == net->n_layer - 1) qn_plan_only_outputs(p, QN_REG_Q);
     qn_plan_attend(p, &heads);
+    if (l->q_gated) {
+        const int32_t n = l->head_dim;
+        qn_plan_gate(p, &(qn_gate_stage_args){ .at = QN_REG_O, .gate = { QN_REG_G, n }, .gate_stride = 2 * n, .n_head = l->n_head, .head_dim = n });
+    }
 }
 
 static void close(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to)

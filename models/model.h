@@ -74,12 +74,24 @@ typedef struct qn_layer_latent {
     qn_weight wq_a, wk_b;
 } qn_layer_latent;
 
+/** What a layer has of a state (models/mix_selective.c, mix_ssm.c, mix_delta.c, mix_shortconv.c). */
+typedef struct qn_layer_recur {
+    int32_t n_taps;              /* tokens that the convolution sees                         */
+    int32_t d_inner, d_state, n_group;
+    int32_t n_dt;                /* heads; of selective state spaces: the rank of the steps  */
+    int32_t norms_steps;         /* selective: steps, B and C are normed, without weights    */
+    int32_t by_key;              /* delta: rates of the heads of a key head lie together     */
+    qn_weight in, z, beta, alpha, x, dt, out;
+    qn_vector conv, conv_b, dt_b, a, d, norm, dt_norm, b_norm, c_norm;
+} qn_layer_recur;
+
 typedef struct qn_layer {
     const qn_part *mixer, *ff;   /* NULL: the block has no such half                         */
     uint64_t features;
     int32_t n_head, n_head_kv, head_dim, head_dim_v, n_ff;
     int32_t window;              /* positions a token sees, itself included; 0: all          */
     int32_t i_rope;              /* index into qn_net.rope; -1: not rotated                  */
+    int32_t q_gated;             /* rows of wq are for each head its query, then its gate    */
     int64_t state_floats;        /* what it keeps of a timeline besides keys and values      */
     qn_weight wq, wk, wv, wo, gate, up, down;
     qn_vector bq, bk, bv, bo, bgate, bup, bdown;
@@ -87,6 +99,7 @@ typedef struct qn_layer {
     qn_vector attn_norm_b, ffn_norm_b, attn_post_norm_b, ffn_post_norm_b, sinks;
     qn_layer_experts x;
     qn_layer_latent latent;
+    qn_layer_recur recur;
 } qn_layer;
 
 /** Dimensions of a head's key that do not rotate. */
@@ -143,10 +156,11 @@ typedef struct qn_key_row {
     int64_t lo, hi;              /* of integers                                              */
 } qn_key_row;
 
-/** A side of a tensor. @param l  NULL outside the layers */
+/** A side of a tensor. @param l  NULL outside the layers. @return QN_NO_TENSOR: this layer has none */
 typedef int64_t qn_dim(const qn_net *net, const qn_layer *l);
 qn_dim qn_dim_embd, qn_dim_vocab, qn_dim_ff, qn_dim_q, qn_dim_k, qn_dim_v, qn_dim_o, qn_dim_q_norm, qn_dim_k_norm, qn_dim_half_rot,
-    qn_dim_ctx;
+    qn_dim_ctx, qn_dim_taps, qn_dim_inner, qn_dim_state, qn_dim_dt;
+enum { QN_NO_TENSOR = -1 };
 
 /** A tensor. One whose rows are several matrices one after another (fused q, k, v) has an offset and rows for each. */
 typedef struct qn_tensor_row {
@@ -159,6 +173,7 @@ typedef struct qn_tensor_row {
     uint64_t only, unless;       /* there only with one of these features, 0: always; and with none of those */
     uint64_t required;           /* must be there with one of these features, QN_ALWAYS: in any case; else the file tells */
     qn_dim *slices;              /* of a matrix or vector for each expert or head: how many; NULL: one */
+    bool across;                 /* of a vector with slices: it is kept as `rows` runs of one element a slice */
     bool on_use;                 /* a slice is packed when it is first used (src/ops/pairs.h) */
 } qn_tensor_row;
 
@@ -185,7 +200,7 @@ struct qn_part {
     void (*plan)(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in);
     void (*close)(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to);
 };
-extern const qn_part qn_mix_attention, qn_mix_latent, qn_ff_dense, qn_ff_experts;
+extern const qn_part qn_mix_attention, qn_mix_latent, qn_mix_selective, qn_mix_ssm, qn_mix_delta, qn_mix_shortconv, qn_ff_dense, qn_ff_experts;
 
 /** How an architecture's experts differ from those of others, and which keys it heeds. */
 enum { QN_HEED_GATE = 1, QN_HEED_NORM = 2, QN_HEED_SCALE = 4 };
@@ -203,6 +218,11 @@ qn_status qn_layers_experts(qn_net *net, const qn_file *file, qn_err *err);
 qn_status qn_layers_latent(qn_net *net, const qn_file *file, qn_err *err);
 /** For `adjust`: angles of what rotates alone, scores over the square root of a head's key. */
 qn_status qn_adjust_latent(qn_net *net, const qn_file *file, qn_err *err);
+
+/** For hooks: layers without KV heads have `recurrent` as their mixer. */
+qn_status qn_layers_without_kv(qn_net *net, const qn_file *file, const qn_part *recurrent, qn_err *err);
+/** For hooks: all but every n-th layer have `recurrent` as their mixer; the file may list them. */
+qn_status qn_layers_interleaved(qn_net *net, const qn_file *file, const qn_part *recurrent, qn_err *err);
 
 struct qn_arch {
     const char *name;            /* general.architecture                                     */
@@ -265,7 +285,7 @@ bool qn_net_has_tensor(const qn_file *file, const char *name, int32_t i_layer);
 typedef struct qn_tensor_due {
     char name[64];
     bool is_vector, is_optional;
-    bool on_use;
+    bool on_use, across;
     int64_t cols, rows, slices;  /* rows are 1 for a vector, slices for what is there once   */
     int n_parts;                 /* its rows (of a vector: elements) are so many things      */
     int64_t part_rows[QN_MAX_SPLITS];

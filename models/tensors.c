@@ -10,8 +10,12 @@ int64_t qn_dim_embd(const qn_net *net, const qn_layer *l) { (void)l; return net-
 int64_t qn_dim_vocab(const qn_net *net, const qn_layer *l) { (void)l; return net->n_vocab; }
 int64_t qn_dim_ctx(const qn_net *net, const qn_layer *l) { (void)l; return net->n_ctx_train; }
 int64_t qn_dim_half_rot(const qn_net *net, const qn_layer *l) { (void)l; return net->rope[0].n_rot / 2; }
+int64_t qn_dim_taps(const qn_net *net, const qn_layer *l) { (void)net; return l->recur.n_taps; }
+int64_t qn_dim_inner(const qn_net *net, const qn_layer *l) { (void)net; return l->recur.d_inner; }
+int64_t qn_dim_state(const qn_net *net, const qn_layer *l) { (void)net; return l->recur.d_state; }
+int64_t qn_dim_dt(const qn_net *net, const qn_layer *l) { (void)net; return l->recur.n_dt; }
 int64_t qn_dim_ff(const qn_net *net, const qn_layer *l) { (void)net; return l->n_ff; }
-int64_t qn_dim_q(const qn_net *net, const qn_layer *l) { (void)net; return (int64_t)l->n_head * l->head_dim; }
+int64_t qn_dim_q(const qn_net *net, const qn_layer *l) { (void)net; return (int64_t)l->n_head * l->head_dim * (l->q_gated ? 2 : 1); }
 int64_t qn_dim_k(const qn_net *net, const qn_layer *l) { (void)net; return (int64_t)l->n_head_kv * l->head_dim; }
 int64_t qn_dim_v(const qn_net *net, const qn_layer *l) { (void)net; return (int64_t)l->n_head_kv * l->head_dim_v; }
 int64_t qn_dim_o(const qn_net *net, const qn_layer *l) { (void)net; return (int64_t)l->n_head * l->head_dim_v; }
@@ -80,7 +84,9 @@ static bool due(const qn_net *net, const qn_tensor_row *r, int32_t i_layer, qn_t
         .slices = r->slices ? r->slices(net, l) : 1,
         .n_parts = r->n_at,
         .on_use = r->on_use,
+        .across = r->across,
     };
+    if (r->rows[0](net, l) == QN_NO_TENSOR) return false;
     snprintf(out->name, sizeof out->name, r->name, i_layer);
     int64_t n_rows = 0;
     for (int i = 0; i < r->n_at; i++) {
@@ -104,11 +110,20 @@ static qn_status each_row(const qn_net *net, const qn_tensor_row *rows, size_t n
     return QN_OK;
 }
 
+/* Has the architecture a row of its own, with another name, for what this row binds? */
+static bool is_replaced(const qn_arch *a, const qn_tensor_row *r)
+{
+    for (int32_t i = 0; i < a->n_tensors; i++)
+        if (a->tensors[i].at[0] == r->at[0]) return true;
+    return false;
+}
+
 #define EACH(rows, i_layer) QN_TRY(each_row(net, rows, sizeof(rows) / sizeof *(rows), i_layer, fn, user))
 qn_status qn_net_each_tensor(const qn_net *net, due_fn *fn, void *user)
 {
     const qn_arch *a = net->arch;
-    EACH(net_rows, -1);
+    for (size_t i = 0; i < sizeof net_rows / sizeof *net_rows; i++)
+        if (!is_replaced(a, &net_rows[i])) QN_TRY(each_row(net, &net_rows[i], 1, -1, fn, user));
     QN_TRY(each_row(net, a->tensors, (size_t)a->n_tensors, -1, fn, user));
     for (int32_t i = 0; i < net->n_layer; i++) {
         const qn_part *mixer = net->layer[i].mixer, *ff = net->layer[i].ff;
@@ -144,6 +159,7 @@ static qn_status bind_parts(const binder *b, const qn_tensor_due *d, int64_t i_t
         first += d->part_rows[i];
         if (d->is_vector) {
             QN_TRY(qn_vector_bind(d->vector[i], b->file, i_tensor, s.first, s.n_rows * d->slices, b->err));
+            if (d->across) QN_TRY(qn_vector_turn(d->vector[i], d->cols, b->err));
             continue;
         }
         QN_TRY(qn_weight_bind(d->weight[i], b->file, i_tensor, &s, b->err));

@@ -109,7 +109,7 @@ bool qn_exec_run_part(qn_exec *x, qn_pool *pool, size_t begin, size_t end);
 
 typedef void qn_stage_fn(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads);
 qn_stage_fn qn_op_embed, qn_op_angles, qn_op_matmul, qn_op_store, qn_op_outputs, qn_op_attend, qn_op_norm, qn_op_experts_up, qn_op_experts_down, qn_op_by_head,
-    qn_op_latent;
+    qn_op_latent, qn_op_conv, qn_op_scan, qn_op_selective, qn_op_gate;
 /** Radians a position of every pair, all scalings in. @param freq [n_rot/2] */
 void qn_rope_frequencies(const qn_rope *r, double *freq);
 
@@ -117,7 +117,17 @@ void qn_rope_frequencies(const qn_rope *r, double *freq);
 void qn_cost_matmul(const qn_exec *x, const qn_stage *s, qn_cost *c);
 void qn_cost_attend(const qn_exec *x, const qn_stage *s, qn_cost *c);
 void qn_cost_by_head(const qn_exec *x, const qn_stage *s, qn_cost *c);
+void qn_cost_scan(const qn_exec *x, const qn_stage *s, qn_cost *c);
+void qn_cost_selective(const qn_exec *x, const qn_stage *s, qn_cost *c);
 void qn_cost_experts(const qn_exec *x, const qn_stage *s, qn_cost *c);
+
+/** Tokens of one timeline from token `first` on. */
+static inline int32_t qn_batch_run(const qn_batch *b, int32_t first)
+{
+    int32_t n = 1;
+    while (first + n < b->n && b->kv[first + n] == b->kv[first]) n++;
+    return n;
+}
 
 /** Rows of a stage: the tokens of the batch, or the outputs alone. */
 static inline int32_t qn_exec_n_rows(const qn_exec *x, const qn_stage *s)

@@ -1,6 +1,7 @@
 #include "src/ops/exec.h"
 
 #include <math.h>
+#include <string.h>
 
 static void turn(const qn_exec *x, const qn_heads *h, const qn_norm *norm, int64_t t, int64_t i_head, float *head)
 {
@@ -32,6 +33,7 @@ void qn_op_store(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t 
         const int32_t t = (int32_t)(i / n_tasks), task = (int32_t)(i % n_tasks);
         if (task < h->n_head) {
             float *q = qn_exec_row(x, QN_REG_Q, t) + (int64_t)task * h->head_dim;
+            if (h->q_gated) memcpy(q, qn_exec_row(x, QN_REG_G, t) + (int64_t)2 * task * h->head_dim, (size_t)h->head_dim * sizeof *q);
             turn(x, h, &h->q_norm, t, task, q);
             x->k->scale(q, query_scale(h, x->batch->position[t]), h->head_dim, q);
             continue;

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static qn_stage *append(qn_plan *p, const char *name, qn_stage_fn *run)
+qn_stage *qn_plan_append(qn_plan *p, const char *name, qn_stage_fn *run)
 {
     if (p->failed || !qn_grow((void **)&p->stage, &p->cap_stages, p->n_stages + 1, sizeof *p->stage)) {
         p->failed = true;
@@ -16,19 +16,19 @@ static qn_stage *append(qn_plan *p, const char *name, qn_stage_fn *run)
     return s;
 }
 
-static void widen(qn_plan *p, qn_reg r, int64_t width)
+void qn_plan_widen(qn_plan *p, qn_reg r, int64_t width)
 {
     if (width > p->width[r]) p->width[r] = width;
 }
 
 void qn_plan_embed(qn_plan *p, const qn_weight *table, const qn_weight *positions, const float *type, float scale)
 {
-    qn_stage *s = append(p, "embed", qn_op_embed);
+    qn_stage *s = qn_plan_append(p, "embed", qn_op_embed);
     if (!s) return;
     s->joined = true;
     s->u.embed = (qn_embed_args){ table, positions, type, scale };
     if (table->n_cols > p->row_width) p->row_width = table->n_cols;
-    widen(p, p->x, table->n_cols);
+    qn_plan_widen(p, p->x, table->n_cols);
 }
 
 void qn_plan_rope(qn_plan *p, const qn_rope *ropes, int32_t n_ropes)
@@ -42,7 +42,7 @@ void qn_plan_rope(qn_plan *p, const qn_rope *ropes, int32_t n_ropes)
             p->failed = true;
         p->n_ropes = i + 1;
     }
-    (void)append(p, "angles", qn_op_angles);
+    (void)qn_plan_append(p, "angles", qn_op_angles);
 }
 
 qn_input qn_plan_normed(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t width)
@@ -50,7 +50,7 @@ qn_input qn_plan_normed(qn_plan *p, const qn_norm *post, const qn_norm *pre, int
     if (post->kind == QN_NORM_NONE) return (qn_input){ .from = p->x, .pre = *pre, .width = width };
     const qn_reg x = p->x;
     p->x = x == QN_REG_X ? QN_REG_Y : QN_REG_X;
-    widen(p, p->x, width);
+    qn_plan_widen(p, p->x, width);
     return (qn_input){ .from = QN_REG_T, .post = *post, .x = x, .to = p->x, .pre = *pre, .width = width };
 }
 
@@ -61,7 +61,7 @@ qn_input qn_plan_rows(qn_reg from, int64_t width)
 
 static qn_stage *append_matmul(qn_plan *p, const char *name, const qn_input *in, const qn_mat *mats, int32_t n_mats)
 {
-    qn_stage *s = append(p, name, qn_op_matmul);
+    qn_stage *s = qn_plan_append(p, name, qn_op_matmul);
     if (!s) return NULL;
     s->cost = qn_cost_matmul;
     s->u.matmul = (qn_matmul_stage_args){ .in = *in, .n_mats = n_mats, .logit_scale = 1 };
@@ -79,7 +79,7 @@ void qn_plan_matmul(qn_plan *p, const char *name, const qn_input *in, const qn_m
     qn_stage *s = append_matmul(p, name, in, mats, n_mats);
     if (!s) return;
     s->u.matmul.glu = glu;
-    for (int32_t i = 0; i < (glu ? 1 : n_mats); i++) widen(p, mats[i].out, mats[i].w->n_rows);
+    for (int32_t i = 0; i < (glu ? 1 : n_mats); i++) qn_plan_widen(p, mats[i].out, mats[i].w->n_rows);
 }
 
 void qn_plan_close(qn_plan *p, const char *name, const qn_input *in, const qn_weight *w, const float *bias, const qn_close_to *to)
@@ -97,7 +97,7 @@ qn_input qn_plan_again(const qn_input *in)
 void qn_plan_experts_up(qn_plan *p, const qn_input *in, const qn_experts *e, qn_unary glu)
 {
     const qn_routing *r = &e->routing;
-    qn_stage *s = append(p, "experts up", qn_op_experts_up);
+    qn_stage *s = qn_plan_append(p, "experts up", qn_op_experts_up);
     if (!s) return;
     s->cost = qn_cost_experts;
     s->u.experts = (qn_experts_args){ .in = *in, .experts = *e, .glu = glu, .first_ready = p->n_ready };
@@ -113,12 +113,12 @@ void qn_plan_experts_up(qn_plan *p, const qn_input *in, const qn_experts *e, qn_
 
 void qn_plan_experts_down(qn_plan *p, const qn_experts *e, const qn_close_to *to)
 {
-    qn_stage *s = append(p, "experts down", qn_op_experts_down);
+    qn_stage *s = qn_plan_append(p, "experts down", qn_op_experts_down);
     if (!s) return;
     s->cost = qn_cost_experts;
     s->u.experts = (qn_experts_args){ .experts = *e, .out = to->post_norm ? QN_REG_T : p->x, .adds = !to->post_norm, .scale = to->scale };
     s->u.experts.down_quantised = qn_weight_reads_a16(e->down);
-    widen(p, QN_REG_T, e->down->n_rows);
+    qn_plan_widen(p, QN_REG_T, e->down->n_rows);
 }
 
 void qn_plan_join(qn_plan *p)
@@ -128,10 +128,11 @@ void qn_plan_join(qn_plan *p)
 
 static qn_stage *heads(qn_plan *p, const char *name, qn_stage_fn *run, const qn_heads *h)
 {
-    qn_stage *s = append(p, name, run);
+    qn_stage *s = qn_plan_append(p, name, run);
     if (!s) return NULL;
     s->u.heads = *h;
-    widen(p, QN_REG_O, (int64_t)h->n_head * h->head_dim_v);
+    qn_plan_widen(p, QN_REG_Q, (int64_t)h->n_head * h->head_dim);
+    qn_plan_widen(p, QN_REG_O, (int64_t)h->n_head * h->head_dim_v);
     if (h->n_head > p->max_heads) p->max_heads = h->n_head;
     if (h->head_dim > p->max_head_dim) p->max_head_dim = h->head_dim;
     if (h->head_dim_v > p->max_head_dim) p->max_head_dim = h->head_dim_v;
@@ -145,35 +146,35 @@ void qn_plan_store(qn_plan *p, const qn_heads *h)
 
 void qn_plan_norm(qn_plan *p, const char *name, qn_reg at, const qn_norm *norm, int64_t width)
 {
-    qn_stage *s = append(p, name, qn_op_norm);
+    qn_stage *s = qn_plan_append(p, name, qn_op_norm);
     if (!s) return;
     s->u.norm = (qn_norm_args){ at, *norm, width };
-    widen(p, at, width);
+    qn_plan_widen(p, at, width);
 }
 
 void qn_plan_by_head(qn_plan *p, const char *name, const qn_by_head_args *a)
 {
-    qn_stage *s = append(p, name, qn_op_by_head);
+    qn_stage *s = qn_plan_append(p, name, qn_op_by_head);
     if (!s) return;
     s->cost = qn_cost_by_head;
     s->u.by_head = *a;
     s->u.by_head.quantised = qn_weight_reads_a16(a->w);
     if (a->w->n_cols > p->gather_width) p->gather_width = a->w->n_cols;
-    widen(p, a->out, a->w->n_parts * a->out_stride);
+    qn_plan_widen(p, a->out, a->w->n_parts * a->out_stride);
 }
 
 void qn_plan_latent(qn_plan *p, const qn_latent_args *a)
 {
-    qn_stage *s = append(p, "latent store", qn_op_latent);
+    qn_stage *s = qn_plan_append(p, "latent store", qn_op_latent);
     if (!s) return;
     s->u.latent = *a;
-    widen(p, QN_REG_Q, (int64_t)a->heads.n_head * a->heads.head_dim);
+    qn_plan_widen(p, QN_REG_Q, (int64_t)a->heads.n_head * a->heads.head_dim);
 }
 
 void qn_plan_only_outputs(qn_plan *p, qn_reg also)
 {
     p->only_outputs = true;
-    qn_stage *s = append(p, "outputs", qn_op_outputs);
+    qn_stage *s = qn_plan_append(p, "outputs", qn_op_outputs);
     if (s) s->u.outputs = (qn_outputs_args){ p->x, also };
 }
 

@@ -11,32 +11,13 @@
 #define QN_OPS_PLAN_H
 
 #include "src/ops/experts.h"
+#include "src/ops/recur.h"
 
-/** Buffers of a step, [n_tokens][width] float32. */
-typedef enum qn_reg {
-    QN_REG_X = 0,   /* residual stream                                                       */
-    QN_REG_Y,       /* the same where a post-norm has just moved it: written while others still read X, and the other way round */
-    QN_REG_Q, QN_REG_K, QN_REG_V,
-    QN_REG_O,       /* attention's result                                                    */
-    QN_REG_T,       /* a matrix's result on its way to a post-norm                           */
-    QN_REG_G,       /* act(gate) * up                                                        */
-    QN_REG_R,       /* a router's logits                                                     */
-    QN_REG_S,       /* logit of a shared expert's own gate                                   */
-    QN_REG_COUNT,
-} qn_reg;
-
-typedef enum qn_norm_kind { QN_NORM_NONE = 0, QN_NORM_RMS, QN_NORM_LAYER } qn_norm_kind;
 /** Activations; `act(gate) * up` is a gated unit (Shazeer 2020). */
 typedef enum qn_unary {
     QN_UNARY_NONE = 0, QN_UNARY_SILU, QN_UNARY_GELU, QN_UNARY_RELU, QN_UNARY_RELU_SQR,
     QN_UNARY_CLAMPED, /* of gates alone: src/ops/glu.c                                       */
 } qn_unary;
-
-typedef struct qn_norm {
-    qn_norm_kind kind;
-    float eps;
-    const float *w, *b;      /* [width] or NULL                                              */
-} qn_norm;
 
 /** Angles of rotary position embedding (Su et al. 2021); which pairs turn is `neox`. */
 typedef struct qn_rope {
@@ -134,6 +115,7 @@ typedef struct qn_heads {
     qn_norm q_norm, k_norm;  /* over a head, before the rotation                             */
     bool norm_late;          /* they are over the rotated head                               */
     int32_t norm_stride;     /* floats from one head's norm weights to the next's; 0: all have the same */
+    bool q_gated;            /* queries come from G, each head's followed by its gate (qn_plan_gate) */
 } qn_heads;
 
 /** A matrix for each head times that head's row: out[head] = w[head] in[head] * scale. */
@@ -178,6 +160,10 @@ typedef struct qn_stage {
         qn_heads heads;
         qn_by_head_args by_head;
         qn_latent_args latent;
+        qn_conv_stage_args conv;
+        qn_scan_stage_args scan;
+        qn_selective_stage_args selective;
+        qn_gate_stage_args gate;
     } u;
 } qn_stage;
 
@@ -243,6 +229,16 @@ void qn_plan_only_outputs(qn_plan *p, qn_reg also);
 void qn_plan_attend(qn_plan *p, const qn_heads *h);
 /** @param bias  [n_vocab] or NULL */
 void qn_plan_head(qn_plan *p, const qn_input *in, const qn_weight *head, const float *bias, float softcap, float logit_scale);
+
+/* of layers with a state (src/ops/recur.h) */
+void qn_plan_conv(qn_plan *p, const qn_conv_stage_args *a);
+void qn_plan_scan(qn_plan *p, const qn_scan_stage_args *a);
+void qn_plan_selective(qn_plan *p, const qn_selective_stage_args *a);
+void qn_plan_gate(qn_plan *p, const qn_gate_stage_args *a);
+
+/** For builders: a stage behind the others, NULL when memory is short; a register that is at least so wide. */
+qn_stage *qn_plan_append(qn_plan *p, const char *name, void (*run)(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads));
+void qn_plan_widen(qn_plan *p, qn_reg r, int64_t width);
 
 qn_status qn_plan_finish(const qn_plan *p, qn_err *err);
 void qn_plan_free(qn_plan *p);

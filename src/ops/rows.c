@@ -4,6 +4,12 @@
 
 void qn_norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_t width, float *out)
 {
+    const int64_t group = n->n_groups ? width / n->n_groups : width;
+    for (int64_t at = 0; at < width && group < width; at += group) {
+        const qn_norm part = { .kind = n->kind, .eps = n->eps, .w = n->w ? n->w + at : NULL, .b = n->b ? n->b + at : NULL };
+        qn_norm_row(x, &part, in + at, group, out + at);
+    }
+    if (group < width) return;
     if (n->kind == QN_NORM_RMS)
         x->k->rms_norm(in, n->w, width, n->eps, out);
     else if (n->kind == QN_NORM_LAYER)

@@ -128,7 +128,25 @@ void qn_weight_pack(const qn_weight *w, const uint8_t *bytes, int64_t begin, int
     qn_pool_run(pool, pack_part, &(pack_job){ w, bytes, begin, end });
 }
 
+qn_status qn_vector_turn(qn_vector *v, int64_t n_cols, qn_err *err)
+{
+    if (n_cols < 1 || n_cols > QN_MAX_ACROSS || v->n % n_cols || n_cols % v->fmt->block)
+        return qn_fail(err, QN_ERR_UNSUPPORTED, "%lld elements in rows of %lld cannot be turned", (long long)v->n, (long long)n_cols);
+    v->across = n_cols;
+    return QN_OK;
+}
+
 void qn_vector_load(const qn_vector *v, const uint8_t *bytes)
 {
-    v->fmt->decode(bytes + (size_t)(v->first / v->fmt->block) * (size_t)v->fmt->bytes, v->n / v->fmt->block, v->w);
+    const uint8_t *from = bytes + (size_t)(v->first / v->fmt->block) * (size_t)v->fmt->bytes;
+    if (!v->across) {
+        v->fmt->decode(from, v->n / v->fmt->block, v->w);
+        return;
+    }
+    const int64_t n_rows = v->n / v->across, n_blocks = v->across / v->fmt->block;
+    float row[QN_MAX_ACROSS];
+    for (int64_t i = 0; i < n_rows; i++, from += n_blocks * v->fmt->bytes) {
+        v->fmt->decode(from, n_blocks, row);
+        for (int64_t j = 0; j < v->across; j++) v->w[j * n_rows + i] = row[j];
+    }
 }

@@ -34,6 +34,7 @@ typedef struct qn_vector {
     const qn_fmt *fmt;       /* of the file                                                  */
     int64_t i_tensor;
     int64_t first, n;        /* elements of the tensor                                       */
+    int64_t across;          /* above 0: the file has them as rows of so many, w has what were columns one after another */
     float *w;                /* [n]; NULL until loaded; owned by the arena                   */
 } qn_vector;
 
@@ -55,6 +56,10 @@ qn_status qn_weight_bind(qn_weight *w, const qn_file *file, int64_t i_tensor, co
 bool qn_weight_describe(qn_weight *w, const qn_fmt *fmt, int64_t i_tensor, int64_t n_rows, int64_t n_cols);
 /** Describe elements [first, first + n) of tensor i as a vector. */
 qn_status qn_vector_bind(qn_vector *v, const qn_file *file, int64_t i_tensor, int64_t first, int64_t n, qn_err *err);
+
+/** Let it be loaded with its columns one after another. @param n_cols  of a row in the file, up to QN_MAX_ACROSS */
+qn_status qn_vector_turn(qn_vector *v, int64_t n_cols, qn_err *err);
+enum { QN_MAX_ACROSS = 1024 };
 
 /** Does this format multiply integers (A16 or A8; else float32)? */
 bool qn_weight_reads_a16(const qn_weight *w);

@@ -96,7 +96,7 @@ static qn_status add_tensor(void *user, const qn_tensor_due *t)
     uint8_t *bytes = malloc((size_t)(n / fmt->block * fmt->bytes));
     if (!bytes) return QN_ERR_NOMEM;
     m->data[m->n_data++] = bytes;
-    if (t->is_vector) fill_floats(bytes, 0, n, 1, 0.1f, &m->state);
+    if (t->is_vector) fill_floats(bytes, 0, n, strstr(t->name, ".ssm_a") ? -1 : 1, 0.1f, &m->state); /* states decay */
     else if (fmt->block == 1) fill_floats(bytes, fmt->id, n, 0, 0.08f, &m->state);
     else fill_blocks(bytes, fmt, n / fmt->block, &m->state);
     const int64_t dims[] = { t->cols, t->is_vector ? t->slices : t->rows, t->slices };
@@ -128,7 +128,10 @@ static void add_vocabulary(qn_writer *w)
 }
 
 /* What a tiny model has of each key that an architecture reads: no architecture is named here. */
-typedef enum value_kind { IS_INT, IS_FLOAT, IS_BOOL } value_kind;
+typedef enum value_kind {
+    IS_INT, IS_FLOAT, IS_BOOL,
+    IS_SWITCH, /* of keys that a hook reads: an integer in every second layer, 0 in the others */
+} value_kind;
 typedef struct tiny_key {
     const char *name;
     value_kind kind;
@@ -139,6 +142,7 @@ static const tiny_key tiny_keys[] = {
     { "embedding_length", IS_INT, 256 },
     { "feed_forward_length", IS_INT, 512 },
     { "attention.head_count", IS_INT, 4 },
+    { "attention.head_count_kv", IS_SWITCH, 2 },
     { "attention.head_count_kv", IS_INT, 2 },
     { "attention.key_length", IS_INT, HEAD_DIM },
     { "attention.value_length", IS_INT, HEAD_DIM },
@@ -163,11 +167,20 @@ static const tiny_key tiny_keys[] = {
     { "expert_weights_norm", IS_BOOL, 1 },
     { "expert_weights_scale", IS_FLOAT, 1.5 },
     { "leading_dense_block_count", IS_INT, 2 },
+    { "ssm.conv_kernel", IS_INT, 4 },
+    { "ssm.inner_size", IS_INT, 256 },
+    { "ssm.state_size", IS_INT, 32 },
+    { "ssm.time_step_rank", IS_INT, 8 },
+    { "ssm.group_count", IS_INT, 2 },
+    { "shortconv.l_cache", IS_INT, 3 },
+    { "full_attention_interval", IS_INT, 3 },
     { "attention.kv_lora_rank", IS_INT, HEAD_DIM / 2 },
     { "attention.q_lora_rank", IS_INT, 256 },
     { "attention.key_length_mla", IS_INT, HEAD_DIM },
     { "attention.value_length_mla", IS_INT, HEAD_DIM / 2 },
 };
+
+enum { N_TINY_KEYS = sizeof tiny_keys / sizeof *tiny_keys };
 
 typedef struct key_writer {
     qn_writer *w;
@@ -175,13 +188,25 @@ typedef struct key_writer {
     bool dense;
 } key_writer;
 
+static bool is_for(const tiny_key *k, const qn_key_row *row)
+{
+    return !strcmp(k->name, row->name) && (k->kind == IS_SWITCH) <= (row->kind == QN_KEY_HOOK);
+}
+
+static void write_switch(qn_writer *w, const char *name, uint32_t value)
+{
+    uint32_t v[N_LAYER];
+    for (int i = 0; i < N_LAYER; i++) v[i] = i % 2 ? value : 0;
+    qn_writer_key_array(w, name, QN_V_U32, v, N_LAYER);
+}
+
 static qn_status add_key(void *user, const qn_key_row *row)
 {
     const key_writer *kw = user;
     char name[96];
     size_t i = 0;
-    while (i < sizeof tiny_keys / sizeof *tiny_keys && strcmp(tiny_keys[i].name, row->name)) i++;
-    if (i == sizeof tiny_keys / sizeof *tiny_keys) {
+    while (i < N_TINY_KEYS && !is_for(&tiny_keys[i], row)) i++;
+    if (i == N_TINY_KEYS) {
         if (row->required) fprintf(stderr, "tiny models have no value for the key %s\n", row->name);
         return row->required ? QN_ERR_NOT_FOUND : QN_OK;
     }
@@ -189,6 +214,7 @@ static qn_status add_key(void *user, const qn_key_row *row)
     if (kw->dense && !strcmp(k->name, "expert_count")) return QN_OK;
     snprintf(name, sizeof name, "%s.%s", kw->arch, k->name);
     if (k->kind == IS_INT) qn_writer_key_u32(kw->w, name, (uint32_t)k->value);
+    else if (k->kind == IS_SWITCH) write_switch(kw->w, name, (uint32_t)k->value);
     else if (k->kind == IS_FLOAT) qn_writer_key_f32(kw->w, name, (float)k->value);
     else qn_writer_key_bool(kw->w, name, k->value != 0);
     return QN_OK;
