@@ -35,13 +35,16 @@ static void one_after_the_other(const qn_net *net, qn_plan *p, int32_t i, const 
     const qn_norm attn_norm = pre_norm(net, l, &l->attn_norm, &l->attn_norm_b), ffn_norm = pre_norm(net, l, &l->ffn_norm, &l->ffn_norm_b);
     qn_norm between = *before;
     if (l->mixer) {
-        const qn_input x = qn_plan_normed(p, before, &attn_norm, net->n_embd);
-        l->mixer->plan(net, l, i, p, &x);
+        const qn_input x = qn_plan_normed(p, before, &attn_norm, net->n_embd), again = qn_plan_again(&x);
+        if (l->beside) l->beside->plan(net, l, i, p, &x);
+        l->mixer->plan(net, l, i, p, l->beside ? &again : &x);
         l->mixer->close(net, l, p, &to);
+        if (l->beside) l->beside->close(net, l, p, &to);
         norm_after(net, l, p, &l->attn_post_norm, &l->attn_post_norm_b);
         between = post_norm(net, l, &l->attn_post_norm);
     }
     if (!l->ff) return;
+    if (!l->mixer && i == net->n_layer - 1) qn_plan_only_outputs(p, QN_REG_T);
     const qn_input y = qn_plan_normed(p, &between, &ffn_norm, net->n_embd);
     l->ff->plan(net, l, i, p, &y);
     l->ff->close(net, l, p, &to);

@@ -47,7 +47,8 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.ffn_up_exps.bias", V(up_b), .rows = { dim_ff }, .unless = QN_F_GATE_UP_FUSED, .required = QN_F_EXPERT_BIAS, .slices = dim_experts },
     { "blk.%d.ffn_down_exps.bias", V(down_b), .rows = { qn_dim_embd }, .required = QN_F_EXPERT_BIAS, .slices = dim_experts },
     { "blk.%d.ffn_gate_inp_shexp.weight", W(shared_router), .cols = qn_dim_embd, .rows = { dim_one }, .only = QN_F_SHARED_GATE, .required = QN_ALWAYS },
-    { "blk.%d.ffn_gate_shexp.weight", W(shared_gate), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_EXPERT, .required = QN_ALWAYS },
+    { "blk.%d.ffn_gate_shexp.weight", W(shared_gate), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_EXPERT, .unless = QN_F_NO_GATE,
+      .required = QN_ALWAYS },
     { "blk.%d.ffn_up_shexp.weight", W(shared_up), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_EXPERT, .required = QN_ALWAYS },
     { "blk.%d.ffn_down_shexp.weight", W(shared_down), .cols = dim_shared, .rows = { qn_dim_embd }, .only = QN_F_SHARED_EXPERT, .required = QN_ALWAYS },
 };
@@ -130,12 +131,14 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
     (void)i_layer;
     const qn_layer_experts *x = &l->x;
     const qn_mat router[] = { { .w = &x->router, .out = QN_REG_R }, { .w = &x->shared_router, .out = QN_REG_S } };
+    const qn_mat up = { .w = &x->shared_up, .out = QN_REG_G, .act = net->arch->act };
     const qn_mat gate_up[] = { { .w = &x->shared_gate, .out = QN_REG_G }, { .w = &x->shared_up } };
     const qn_experts experts = experts_of(net, l);
     qn_plan_matmul(p, "router", in, router, qn_weight_present(&x->shared_router) ? 2 : 1, QN_UNARY_NONE);
     const qn_input again = qn_plan_again(in);
     if (l->features & QN_F_SHARED_EXPERT) {
-        qn_plan_matmul(p, "shared gate up", &again, gate_up, 2, net->arch->act);
+        if (l->features & QN_F_NO_GATE) qn_plan_matmul(p, "shared up", &again, &up, 1, QN_UNARY_NONE);
+        else qn_plan_matmul(p, "shared gate up", &again, gate_up, 2, net->arch->act);
         qn_plan_join(p);
     }
     qn_plan_experts_up(p, &again, &experts, net->arch->act);

@@ -54,7 +54,7 @@ qn_status qn_arch_each_key(const qn_arch *a, key_fn *fn, void *user)
 static bool is_first(const qn_net *net, int32_t i_layer, const qn_part *part)
 {
     for (int32_t i = 0; i < i_layer; i++)
-        if (net->layer[i].mixer == part || net->layer[i].ff == part) return false;
+        if (net->layer[i].mixer == part || net->layer[i].beside == part || net->layer[i].ff == part) return false;
     return true;
 }
 
@@ -117,18 +117,32 @@ static qn_status open_layers(qn_net *net, const qn_file *file, qn_err *err)
     return a->layers ? a->layers(net, file, err) : QN_OK;
 }
 
+/* The parts of a layer, in order of use; NULL: it has no such. */
+enum { N_LAYER_PARTS = 3 };
+static const qn_part *part_of(const qn_layer *l, int p)
+{
+    return (const qn_part *const[]){ l->mixer, l->beside, l->ff }[p];
+}
+
+static qn_status check_parts(qn_net *net, int32_t i, qn_err *err)
+{
+    qn_layer *l = &net->layer[i];
+    const bool attends = (l->mixer && l->mixer->attends) || (l->beside && l->beside->attends);
+    if (!attends) l->n_head_kv = l->head_dim = l->head_dim_v = 0; /* what the file says of all layers */
+    for (int p = 0; p < N_LAYER_PARTS; p++)
+        if (part_of(l, p) && part_of(l, p)->check) QN_TRY(part_of(l, p)->check(net, l, i, err));
+    return QN_OK;
+}
+
 static qn_status read_parts(qn_net *net, const qn_file *file, qn_err *err)
 {
     for (int32_t i = 0; i < net->n_layer; i++) {
-        const qn_part *const parts[] = { net->layer[i].mixer, net->layer[i].ff };
-        for (int p = 0; p < 2; p++)
-            if (parts[p] && is_first(net, i, parts[p])) QN_TRY(qn_net_read_keys(net, file, parts[p]->keys, parts[p]->n_keys, err));
+        for (int p = 0; p < N_LAYER_PARTS; p++) {
+            const qn_part *part = part_of(&net->layer[i], p);
+            if (part && is_first(net, i, part)) QN_TRY(qn_net_read_keys(net, file, part->keys, part->n_keys, err));
+        }
     }
-    for (int32_t i = 0; i < net->n_layer; i++) {
-        qn_layer *l = &net->layer[i];
-        if (l->mixer && l->mixer->check) QN_TRY(l->mixer->check(net, l, i, err));
-        if (l->ff && l->ff->check) QN_TRY(l->ff->check(net, l, i, err));
-    }
+    for (int32_t i = 0; i < net->n_layer; i++) QN_TRY(check_parts(net, i, err));
     return QN_OK;
 }
 
@@ -149,7 +163,8 @@ qn_status qn_net_read_hparams(qn_net *net, const qn_file *file, qn_err *err)
     int64_t n_layer;
     net->features = net->arch->features;
     QN_TRY(qn_key_i64(file, "%s.block_count", net->arch->name, 1, QN_MAX_LAYERS, &n_layer, err));
-    net->n_layer = (int32_t)n_layer;
+    QN_TRY(qn_net_read_i32(net, file, "nextn_predict_layers", 0, n_layer - 1, &net->n_draft, err));
+    net->n_layer = (int32_t)n_layer - net->n_draft;
     QN_TRY(qn_net_read_keys(net, file, net_keys, sizeof net_keys / sizeof *net_keys, err));
     QN_TRY(qn_net_read_keys(net, file, norm_key(net->arch), 1, err));
     QN_TRY(check_positive(net, norm_key(net->arch)->name, net->norm_eps, err));

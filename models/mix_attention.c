@@ -119,6 +119,7 @@ const qn_part qn_mix_attention = {
     .n_keys = sizeof keys / sizeof *keys,
     .tensors = tensors,
     .n_tensors = sizeof tensors / sizeof *tensors,
+    .attends = true,
     .check = check,
     .plan = plan,
     .close = close,

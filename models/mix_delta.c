@@ -37,7 +37,6 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
     if (r->d_inner % r->n_dt || r->n_dt % r->n_group)
         return qn_fail(err, QN_ERR_FORMAT, "layer %d: an inner size of %d does not divide into %d heads in %d groups", i, r->d_inner, r->n_dt, r->n_group);
     if (dim_conv(net, l) > 1 << 24) return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d: %d keys of %d floats are too many", i, r->n_group, r->d_state);
-    l->n_head_kv = l->head_dim = l->head_dim_v = 0; /* keys of the layers that attend are read for all */
     l->state_floats = qn_conv_state_floats(dim_conv(net, l), r->n_taps) + qn_scan_state_floats(r->n_dt, r->d_inner / r->n_dt, r->d_state);
     return QN_OK;
 }

@@ -127,6 +127,7 @@ const qn_part qn_mix_latent = {
     .n_keys = sizeof keys / sizeof *keys,
     .tensors = tensors,
     .n_tensors = sizeof tensors / sizeof *tensors,
+    .attends = true,
     .check = check,
     .plan = plan,
     .close = close,

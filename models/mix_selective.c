@@ -35,7 +35,6 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
     (void)net;
     (void)i;
     (void)err;
-    l->n_head_kv = l->head_dim = l->head_dim_v = 0; /* keys of the layers that attend are read for all */
     l->state_floats = qn_conv_state_floats(r->d_inner, r->n_taps) + qn_scan_state_floats(1, r->d_inner, r->d_state);
     return QN_OK;
 }

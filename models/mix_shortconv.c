@@ -16,7 +16,6 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
 {
     (void)i;
     (void)err;
-    l->n_head_kv = l->head_dim = l->head_dim_v = 0; /* keys of the layers that attend are read for all */
     l->state_floats = qn_conv_state_floats(net->n_embd, l->recur.n_taps);
     return QN_OK;
 }

@@ -33,33 +33,49 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
     if (r->d_inner % r->n_dt || r->d_inner % r->n_group || r->n_dt % r->n_group)
         return qn_fail(err, QN_ERR_FORMAT, "layer %d: an inner size of %d does not divide into %d heads in %d groups", i, r->d_inner, r->n_dt, r->n_group);
     if (dim_conv(net, l) > 1 << 24) return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d: %d groups of %d floats are too many", i, r->n_group, r->d_state);
-    l->n_head_kv = l->head_dim = l->head_dim_v = 0; /* keys of the layers that attend are read for all */
     l->state_floats = qn_conv_state_floats(dim_conv(net, l), r->n_taps) + qn_scan_state_floats(r->n_dt, r->d_inner / r->n_dt, r->d_state);
     return QN_OK;
+}
+
+/* Beside attention, whose registers are in use until the last step of both. */
+typedef struct ssm_regs {
+    qn_reg in, conv, out;
+} ssm_regs;
+
+static bool is_beside(const qn_layer *l)
+{
+    return l->mixer != &qn_mix_ssm;
+}
+
+static ssm_regs regs_of(const qn_layer *l)
+{
+    return is_beside(l) ? (ssm_regs){ QN_REG_G, QN_REG_S, QN_REG_R } : (ssm_regs){ QN_REG_Q, QN_REG_V, QN_REG_O };
 }
 
 static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in)
 {
     const qn_layer_recur *r = &l->recur;
+    const ssm_regs at = regs_of(l);
     const int64_t n_conv = dim_conv(net, l), n_key = (int64_t)r->n_group * r->d_state;
-    qn_plan_matmul(p, "ssm in", in, &(qn_mat){ .w = &r->in, .out = QN_REG_Q }, 1, QN_UNARY_NONE);
+    qn_plan_matmul(p, "ssm in", in, &(qn_mat){ .w = &r->in, .out = at.in }, 1, QN_UNARY_NONE);
     qn_plan_conv(p, &(qn_conv_stage_args){
-        .in = { QN_REG_Q, r->d_inner }, .out = { QN_REG_V, 0 }, .n_channels = n_conv, .n_taps = r->n_taps, .w = r->conv.w, .bias = r->conv_b.w,
+        .in = { at.in, r->d_inner }, .out = { at.conv, 0 }, .n_channels = n_conv, .n_taps = r->n_taps, .w = r->conv.w, .bias = r->conv_b.w,
         .silu = true, .i_state = i_layer,
     });
     qn_plan_scan(p, &(qn_scan_stage_args){
         .n_head = r->n_dt, .n_key_head = r->n_group, .d_k = r->d_state, .d_v = r->d_inner / r->n_dt, .spread = true,
-        .q = { QN_REG_V, r->d_inner + n_key }, .k = { QN_REG_V, r->d_inner }, .v = { QN_REG_V, 0 },
-        .step = { { QN_REG_Q, r->d_inner + n_conv }, r->n_dt, 0 }, .step_bias = r->dt_b.w, .a = r->a.w, .skip = r->d.w,
-        .gate = { QN_REG_Q, 0 }, .out = { QN_REG_O, 0 }, .i_state = i_layer, .state_at = qn_conv_state_floats(n_conv, r->n_taps),
+        .q = { at.conv, r->d_inner + n_key }, .k = { at.conv, r->d_inner }, .v = { at.conv, 0 },
+        .step = { { at.in, r->d_inner + n_conv }, r->n_dt, 0 }, .step_bias = r->dt_b.w, .a = r->a.w, .skip = r->d.w,
+        .gate = { at.in, 0 }, .out = { at.out, 0 }, .i_state = i_layer, .state_at = qn_conv_state_floats(n_conv, r->n_taps),
     });
-    if (i_layer == net->n_layer - 1) qn_plan_only_outputs(p, QN_REG_O);
+    if (is_beside(l)) p->waiting = at.out;
+    else if (i_layer == net->n_layer - 1) qn_plan_only_outputs(p, at.out);
 }
 
 static void close(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to)
 {
     const qn_layer_recur *r = &l->recur;
-    qn_input o = qn_plan_rows(QN_REG_O, r->d_inner);
+    qn_input o = qn_plan_rows(regs_of(l).out, r->d_inner);
     if (r->norm.n) o.pre = (qn_norm){ .kind = QN_NORM_RMS, .eps = net->norm_eps, .w = r->norm.w, .n_groups = r->n_group };
     qn_plan_close(p, "ssm out", &o, &r->out, NULL, to);
 }

@@ -87,6 +87,7 @@ typedef struct qn_layer_recur {
 
 typedef struct qn_layer {
     const qn_part *mixer, *ff;   /* NULL: the block has no such half                         */
+    const qn_part *beside;       /* reads what the mixer reads, and its result is added too; NULL: none */
     uint64_t features;
     int32_t n_head, n_head_kv, head_dim, head_dim_v, n_ff;
     int32_t window;              /* positions a token sees, itself included; 0: all          */
@@ -119,6 +120,7 @@ struct qn_net {
     const qn_arch *arch;
     uint64_t features;
     int32_t n_layer, n_embd, n_vocab, n_ctx_train;
+    int32_t n_draft;             /* layers behind the others that predict further tokens: nobody uses them */
     int32_t head_dim;            /* of the layers that attend: one for all; 0: none does     */
     int32_t n_positions;         /* most positions that the model can tell apart; 0: no limit */
     float norm_eps, embed_scale, attn_scale, attn_softcap, logit_softcap, logit_scale, residual_scale, kqv_clamp;
@@ -194,6 +196,7 @@ struct qn_part {
     int32_t n_keys;
     const qn_tensor_row *tensors; /* of a layer                                              */
     int32_t n_tensors;
+    bool attends;                /* it has keys and values in the cache                      */
     /** After the keys: fill in what the file left out, refuse what cannot be. May be NULL. */
     qn_status (*check)(const qn_net *net, qn_layer *l, int32_t i_layer, qn_err *err);
     /** A mixer calls qn_plan_only_outputs in the last layer, once everything that later tokens need is stored. */
@@ -221,6 +224,8 @@ qn_status qn_adjust_latent(qn_net *net, const qn_file *file, qn_err *err);
 
 /** For hooks: layers without KV heads have `recurrent` as their mixer. */
 qn_status qn_layers_without_kv(qn_net *net, const qn_file *file, const qn_part *recurrent, qn_err *err);
+/** For hooks: a layer with feed-forward rows is `ff` alone, one with KV heads attention alone, the others are `recurrent` alone. */
+qn_status qn_layers_of_halves(qn_net *net, const qn_file *file, const qn_part *recurrent, const qn_part *ff, qn_err *err);
 /** For hooks: all but every n-th layer have `recurrent` as their mixer; the file may list them. */
 qn_status qn_layers_interleaved(qn_net *net, const qn_file *file, const qn_part *recurrent, qn_err *err);
 

@@ -110,26 +110,36 @@ static qn_status each_row(const qn_net *net, const qn_tensor_row *rows, size_t n
     return QN_OK;
 }
 
-/* Has the architecture a row of its own, with another name, for what this row binds? */
-static bool is_replaced(const qn_arch *a, const qn_tensor_row *r)
+/* Have the architecture's rows one of their own, with another name, for what this row binds? */
+static bool is_replaced(const qn_tensor_row *own, int32_t n, const qn_tensor_row *r)
 {
-    for (int32_t i = 0; i < a->n_tensors; i++)
-        if (a->tensors[i].at[0] == r->at[0]) return true;
+    for (int32_t i = 0; i < n; i++)
+        if (own[i].at[0] == r->at[0]) return true;
     return false;
 }
 
-#define EACH(rows, i_layer) QN_TRY(each_row(net, rows, sizeof(rows) / sizeof *(rows), i_layer, fn, user))
+/* Rows that all architectures share. */
+static qn_status each_shared(const qn_net *net, const qn_tensor_row *rows, size_t n, int32_t i_layer, due_fn *fn, void *user)
+{
+    const qn_arch *a = net->arch;
+    for (size_t i = 0; i < n; i++)
+        if (!is_replaced(i_layer < 0 ? a->tensors : a->layer_tensors, i_layer < 0 ? a->n_tensors : a->n_layer_tensors, &rows[i]))
+            QN_TRY(each_row(net, &rows[i], 1, i_layer, fn, user));
+    return QN_OK;
+}
+
+#define EACH(rows, i_layer) QN_TRY(each_shared(net, rows, sizeof(rows) / sizeof *(rows), i_layer, fn, user))
 qn_status qn_net_each_tensor(const qn_net *net, due_fn *fn, void *user)
 {
     const qn_arch *a = net->arch;
-    for (size_t i = 0; i < sizeof net_rows / sizeof *net_rows; i++)
-        if (!is_replaced(a, &net_rows[i])) QN_TRY(each_row(net, &net_rows[i], 1, -1, fn, user));
+    EACH(net_rows, -1);
     QN_TRY(each_row(net, a->tensors, (size_t)a->n_tensors, -1, fn, user));
     for (int32_t i = 0; i < net->n_layer; i++) {
-        const qn_part *mixer = net->layer[i].mixer, *ff = net->layer[i].ff;
+        const qn_part *mixer = net->layer[i].mixer, *beside = net->layer[i].beside, *ff = net->layer[i].ff;
         if (mixer) {
             EACH(pre_mixer_rows, i);
             QN_TRY(each_row(net, mixer->tensors, (size_t)mixer->n_tensors, i, fn, user));
+            if (beside) QN_TRY(each_row(net, beside->tensors, (size_t)beside->n_tensors, i, fn, user));
             EACH(post_mixer_rows, i);
             EACH(after_mixer_rows, i);
         }
@@ -197,12 +207,23 @@ static bool is_leftover(qn_str name)
     return false;
 }
 
+/* One of the layers that predict further tokens. */
+static bool is_of_draft(const qn_net *net, qn_str name)
+{
+    char prefix[32];
+    for (int32_t i = net->n_layer; i < net->n_layer + net->n_draft; i++) {
+        const size_t n = (size_t)snprintf(prefix, sizeof prefix, "blk.%d.", i);
+        if (name.len > n && !memcmp(name.ptr, prefix, n)) return true;
+    }
+    return false;
+}
+
 /* A tensor that nothing reads would change what the model computes: refused, not ignored. */
 static qn_status all_used(const qn_net *net, const qn_file *file, qn_err *err)
 {
     for (int64_t i = 0; i < qn_file_n_tensors(file); i++) {
         qn_tensor_info t;
-        if (net->used[i] || !qn_file_tensor_at(file, i, &t) || is_leftover(t.name)) continue;
+        if (net->used[i] || !qn_file_tensor_at(file, i, &t) || is_leftover(t.name) || is_of_draft(net, t.name)) continue;
         return qn_fail(err, QN_ERR_UNSUPPORTED, "the file has a tensor %.*s, for which the architecture %s has no use", QN_STR_ARG(t.name),
                        net->arch->name);
     }

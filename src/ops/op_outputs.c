@@ -17,4 +17,5 @@ void qn_op_outputs(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_
 {
     gather(x, s->u.outputs.x, i_thread, n_threads);
     gather(x, s->u.outputs.also, i_thread, n_threads);
+    if (s->u.outputs.waiting != QN_REG_X) gather(x, s->u.outputs.waiting, i_thread, n_threads);
 }

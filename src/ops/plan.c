@@ -175,7 +175,7 @@ void qn_plan_only_outputs(qn_plan *p, qn_reg also)
 {
     p->only_outputs = true;
     qn_stage *s = qn_plan_append(p, "outputs", qn_op_outputs);
-    if (s) s->u.outputs = (qn_outputs_args){ p->x, also };
+    if (s) s->u.outputs = (qn_outputs_args){ p->x, also, p->waiting };
 }
 
 void qn_plan_attend(qn_plan *p, const qn_heads *h)

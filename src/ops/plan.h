@@ -57,7 +57,7 @@ typedef struct qn_input {
 
 typedef struct qn_outputs_args {
     qn_reg x;                /* where the residual stream is                                 */
-    qn_reg also;             /* what else the stages behind read                             */
+    qn_reg also, waiting;    /* what else the stages behind read; waiting: X for nothing     */
 } qn_outputs_args;
 
 /** A norm of a register's rows, in place. */
@@ -186,6 +186,7 @@ struct qn_plan {
     int32_t i_layer;
     bool only_outputs;
     qn_reg x;                /* where the residual stream is                                 */
+    qn_reg waiting;          /* a result whose last step comes after that of another part; X: none */
     bool failed;             /* memory ran short; qn_plan_finish reports it                  */
 };
 

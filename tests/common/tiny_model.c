@@ -130,7 +130,7 @@ static void add_vocabulary(qn_writer *w)
 /* What a tiny model has of each key that an architecture reads: no architecture is named here. */
 typedef enum value_kind {
     IS_INT, IS_FLOAT, IS_BOOL,
-    IS_SWITCH, /* of keys that a hook reads: an integer in every second layer, 0 in the others */
+    IS_EVERY_2ND, IS_EVERY_3RD, /* of keys that a hook reads: an integer in so many layers, 0 in the others */
 } value_kind;
 typedef struct tiny_key {
     const char *name;
@@ -140,9 +140,10 @@ typedef struct tiny_key {
 static const tiny_key tiny_keys[] = {
     { "context_length", IS_INT, TINY_CTX },
     { "embedding_length", IS_INT, 256 },
-    { "feed_forward_length", IS_INT, 512 },
     { "attention.head_count", IS_INT, 4 },
-    { "attention.head_count_kv", IS_SWITCH, 2 },
+    { "attention.head_count_kv", IS_EVERY_2ND, 2 },
+    { "feed_forward_length", IS_EVERY_3RD, 512 },
+    { "feed_forward_length", IS_INT, 512 },
     { "attention.head_count_kv", IS_INT, 2 },
     { "attention.key_length", IS_INT, HEAD_DIM },
     { "attention.value_length", IS_INT, HEAD_DIM },
@@ -190,13 +191,13 @@ typedef struct key_writer {
 
 static bool is_for(const tiny_key *k, const qn_key_row *row)
 {
-    return !strcmp(k->name, row->name) && (k->kind == IS_SWITCH) <= (row->kind == QN_KEY_HOOK);
+    return !strcmp(k->name, row->name) && (k->kind < IS_EVERY_2ND || row->kind == QN_KEY_HOOK);
 }
 
-static void write_switch(qn_writer *w, const char *name, uint32_t value)
+static void write_switch(qn_writer *w, const char *name, const tiny_key *k)
 {
     uint32_t v[N_LAYER];
-    for (int i = 0; i < N_LAYER; i++) v[i] = i % 2 ? value : 0;
+    for (int i = 0; i < N_LAYER; i++) v[i] = (i + 1) % (k->kind == IS_EVERY_2ND ? 2 : 3) ? 0 : (uint32_t)k->value;
     qn_writer_key_array(w, name, QN_V_U32, v, N_LAYER);
 }
 
@@ -214,7 +215,7 @@ static qn_status add_key(void *user, const qn_key_row *row)
     if (kw->dense && !strcmp(k->name, "expert_count")) return QN_OK;
     snprintf(name, sizeof name, "%s.%s", kw->arch, k->name);
     if (k->kind == IS_INT) qn_writer_key_u32(kw->w, name, (uint32_t)k->value);
-    else if (k->kind == IS_SWITCH) write_switch(kw->w, name, (uint32_t)k->value);
+    else if (k->kind >= IS_EVERY_2ND) write_switch(kw->w, name, k);
     else if (k->kind == IS_FLOAT) qn_writer_key_f32(kw->w, name, (float)k->value);
     else qn_writer_key_bool(kw->w, name, k->value != 0);
     return QN_OK;
