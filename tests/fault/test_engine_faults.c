@@ -110,7 +110,11 @@ static void copy_tensor_heads(qn_writer *w, const qn_file *f, const spoil *how)
         int64_t dims[] = { t.dims[0], t.dims[1], t.dims[2] };
         if (is(t.name, how->drop)) continue;
         snprintf(name, sizeof name, "%.*s", (int)t.name.len, t.name.ptr);
-        if (is(t.name, how->reshape)) dims[0] /= 2, dims[1] *= 2;
+        if (is(t.name, how->reshape)) {
+            const int halved = dims[0] % 2; /* as many elements, other sides */
+            dims[halved] /= 2;
+            dims[1 - halved] *= 2;
+        }
         qn_writer_tensor(w, name, 0, dims[2] > 1 ? 3 : dims[1] > 1 ? 2 : 1, dims, NULL);
     }
     if (how->extra) qn_writer_tensor(w, how->extra, 0, 1, (int64_t[]){ 64 }, NULL);
@@ -230,6 +234,7 @@ static void heads_of_two_sizes(void **state)
     (void)state;
     for (int32_t a = 0; a < qn_arch_count(); a++) {
         qn_err err = { 0 };
+        if (qn_arch_at(a)->mixer != &qn_mix_attention || qn_arch_at(a)->layers) continue; /* layer 5 may have no heads */
         assert_true(tiny_model_write(path, qn_arch_at(a)->name, 0, 1));
         write_spoiled(&(spoil){ .key = ".attention.key_length", .value = 32, .last_differs = true });
         assert_int_equal(open_and_run(wrong_path, &err), QN_ERR_UNSUPPORTED);
