@@ -11,7 +11,9 @@
  *  - "Borrowed" memory stays the caller's; memory handed out belongs to the named object, until the named event.
  *  - A qn_file, qn_model, qn_template is immutable: any number of threads may use it. A qn_engine serves sessions and requests of any number
  *    of threads. A qn_session, qn_sampler serves one thread at a time, except where a function says otherwise.
- *  - Option structs begin with `size`: set it to sizeof, or use the QN_..._INIT macro; zero means the default in every field.
+ *  - Option structs begin with `size`: set it to sizeof, or use the QN_..._INIT macro; zero means the default in every field. Fields are only ever
+ *    added at the end: a program built with an older header works with a newer library, and one that sets a field which the library does not
+ *    know is told so (QN_ERR_UNSUPPORTED). Structs that the library fills end in `reserved` where later versions may have more to tell.
  */
 #ifndef QUERN_H
 #define QUERN_H
@@ -72,6 +74,9 @@ typedef struct qn_str {
 
 /** Progress of something slow: `done` of `total` bytes. Return false to stop it (QN_ERR_CANCELLED). */
 typedef bool (*qn_progress_fn)(void *user, uint64_t done, uint64_t total);
+
+/** What a person should know although nothing failed: one sentence, borrowed for the call. */
+typedef void (*qn_log_fn)(void *user, const char *text);
 
 /* ---- file: what a GGUF holds -------------------------------------------------------------------------------------- */
 
@@ -158,8 +163,10 @@ typedef struct qn_model_opts {
     int32_t n_threads;        /* that pack the weights; 0: as many as the machine gives this process                 */
     qn_progress_fn progress;  /* called from the opening thread                                                      */
     void *progress_user;
+    qn_log_fn log;            /* of the model and of engines on it, from the thread that opens them; may be NULL     */
+    void *log_user;
 } qn_model_opts;
-#define QN_MODEL_OPTS_INIT { sizeof(qn_model_opts), false, 0, NULL, NULL }
+#define QN_MODEL_OPTS_INIT { sizeof(qn_model_opts), false, 0, NULL, NULL, NULL, NULL }
 
 typedef struct qn_model_info {
     const char *arch;         /* "llama". Owned by the model                                                         */
@@ -168,6 +175,7 @@ typedef struct qn_model_info {
     uint64_t n_params;
     uint64_t file_bytes;      /* of the tensors in the file                                                          */
     uint64_t weight_bytes;    /* in memory                                                                           */
+    uint64_t reserved[4];     /* zero                                                        */
 } qn_model_info;
 
 /** Map, check and pack a model. `opts` may be NULL. The file's name and the tensor or key at fault are in the error's sentence. */
@@ -297,6 +305,7 @@ typedef struct qn_engine_info {
     int32_t n_threads, n_ctx, n_chunk, n_sessions;
     uint64_t kv_bytes, scratch_bytes;
     const char *cache_type_k, *cache_type_v; /* "F16". Static                                */
+    uint64_t reserved[4];     /* zero                                                        */
 } qn_engine_info;
 
 /** The model is borrowed and must outlive the engine. @return QN_ERR_ARG for an unknown level or one this CPU lacks. */
@@ -331,6 +340,7 @@ typedef struct qn_stage_info {
     double seconds;           /* of all runs, until the last thread was done                 */
     double bytes;             /* of weights and KV cache that had to be read                 */
     double mul_adds;
+    uint64_t reserved[4];     /* zero                                                        */
 } qn_stage_info;
 /** Stages in the order they run; 0 for an engine opened without `profile`. */
 QN_API int32_t qn_engine_stage_count(const qn_engine *engine);
@@ -364,6 +374,38 @@ QN_API int32_t qn_session_rewind(qn_session *s, const int32_t *tokens, int32_t n
 /** Become a copy of another session of the same engine. What both have is held once, until one of them goes its own way.
  *  @return QN_ERR_ARG for sessions of different engines */
 QN_API qn_status qn_session_fork(qn_session *s, const qn_session *from, qn_err *err);
+
+/**
+ * Write what a session has evaluated to a file, whole or not at all: it grows under a temporary name beside `path`, goes to the disk and is renamed. It
+ * holds tokens, keys, values and states (some kB a token), and is good for the same model file, cache formats and act_bits.
+ * @param note  text of the caller's that is kept with it, such as the conversation; may be empty
+ * @return QN_ERR_IO, QN_ERR_NOMEM
+ */
+QN_API qn_status qn_session_save(const qn_session *s, const char *path, qn_str note, qn_err *err);
+/**
+ * Become a session that was saved: nothing is evaluated again.
+ * @param note  out: the session's, until it is closed or loads another; may be NULL
+ * @return QN_ERR_ARG: it is of another model, or was kept or evaluated otherwise; QN_ERR_FORMAT: no saved session, or a damaged one; QN_ERR_UNSUPPORTED:
+ *         of a version that is not known; QN_ERR_CTX_FULL: it has no room here; QN_ERR_IO, QN_ERR_NOMEM, and as from qn_file_open. The session is as
+ *         before, or empty where memory or blocks ran out
+ */
+QN_API qn_status qn_session_load(qn_session *s, const char *path, qn_str *note, qn_err *err);
+
+typedef enum qn_pooling {
+    QN_POOLING_NONE = 0,      /* a vector for each token                                     */
+    QN_POOLING_MEAN,          /* of all tokens                                               */
+    QN_POOLING_LAST,
+    QN_POOLING_FIRST,         /* where a CLS token stands                                    */
+} qn_pooling;
+/**
+ * The hidden states of a text: what the model's last norm gives, before the logits. The session's earlier text is forgotten; it holds this one then.
+ * @param tokens  [n], 1 .. n_ctx
+ * @param unit_length  each vector is scaled to length 1
+ * @param out     [n_embd], or [n][n_embd] with QN_POOLING_NONE
+ * @return as from qn_session_eval
+ */
+QN_API qn_status qn_session_embed(qn_session *s, const int32_t *tokens, int32_t n, qn_pooling pooling, bool unit_length, float *out, qn_err *err);
+
 /** Stop an evaluation or generation that runs in another thread, within one chunk. May be called from a signal handler. */
 QN_API void qn_session_cancel(qn_session *s);
 
@@ -462,6 +504,8 @@ typedef struct qn_generate_result {
     int32_t n_accepted;       /* of these, what was chosen                                   */
     double queue_seconds;     /* of a request, until it first ran. The other times count from the beginning, this one included */
     int32_t n_preempted;      /* how often a request gave its blocks away and was evaluated anew */
+    double slowest_seconds;   /* the longest wait between a token and the next               */
+    uint64_t reserved[4];     /* zero                                                        */
 } qn_generate_result;
 
 /**
@@ -528,14 +572,35 @@ QN_API void qn_request_cancel(qn_request *r);
 /** Cancels what still runs, and waits for its end. */
 QN_API void qn_request_close(qn_request **r);
 
-/** The engine's totals since it was opened. */
+/* ---- statistics --------------------------------------------------------------------------------------------------- */
+
+enum { QN_HISTOGRAM_BUCKETS = 64 };
+
+/** How often a value was how large. Bucket i counts those at most qn_histogram_bound(i) and above the bound before; two make an octave. */
+typedef struct qn_histogram {
+    uint64_t n;
+    double sum;
+    uint64_t bucket[QN_HISTOGRAM_BUCKETS];
+} qn_histogram;
+/** 2^-17 for bucket 0, 2^((i - 34) / 2) for bucket i, infinity for the last. */
+QN_API double qn_histogram_bound(int32_t i);
+/** The value that a share `q` (0 .. 1) of all are at most, to the width of its bucket; 0 where there are none. */
+QN_API double qn_histogram_quantile(const qn_histogram *h, double q);
+
+/** The engine's totals since it was opened: of answers of sessions (qn_session_generate) and of choices of requests. */
 typedef struct qn_engine_stats {
     int32_t n_waiting, n_running; /* choices of requests now                                 */
-    uint64_t n_requests, n_ended; /* choices                                                 */
-    uint64_t n_steps;         /* of requests                                                 */
-    uint64_t n_prompt, n_cached, n_generated, n_drafted, n_accepted; /* tokens of ended choices */
+    uint64_t n_requests, n_ended; /* answers                                                 */
+    uint64_t n_steps;         /* for answers                                                 */
+    uint64_t n_prompt, n_cached, n_generated, n_drafted, n_accepted; /* tokens of answers that have ended */
     uint64_t n_preempted;
+    qn_histogram queue_seconds;       /* of requests, until they first ran                   */
+    qn_histogram first_token_seconds; /* from the call to the first token                    */
+    qn_histogram token_seconds;       /* between a token and the next                        */
+    qn_histogram step_answers;        /* that a step worked for                              */
+    qn_histogram step_tokens;         /* that a step evaluated                               */
     int32_t n_blocks, n_blocks_free, n_blocks_idle; /* of the KV cache: of the layers that have least left. Idle: nobody's, kept for prompts to come */
+    uint64_t reserved[8];     /* zero                                                        */
 } qn_engine_stats;
 QN_API void qn_engine_get_stats(qn_engine *engine, qn_engine_stats *out);
 
@@ -560,6 +625,7 @@ typedef struct qn_imatrix_opts {
 typedef struct qn_imatrix_info {
     int64_t n_tensors;
     uint32_t n_chunks, chunk_tokens; /* of the text it was made from; 0: unknown             */
+    uint64_t reserved[4];     /* zero                                                        */
 } qn_imatrix_info;
 
 /**
@@ -638,6 +704,7 @@ typedef struct qn_quantize_tensor {
     uint64_t n_bytes;         /* that it takes                                               */
     bool has_importance;
     double error;             /* root of the mean square of the change over that of the weights; 0 until qn_quantize_run */
+    uint64_t reserved[4];     /* zero                                                        */
 } qn_quantize_tensor;
 /** @return false outside [0, qn_file_n_tensors). */
 QN_API bool qn_quantize_tensor_at(const qn_quantize *q, int64_t i, qn_quantize_tensor *out);
@@ -649,6 +716,7 @@ typedef struct qn_quantize_totals {
     int32_t n_files;
     int32_t n_quantized, n_substituted;  /* tensors that get another format; of these, that get another than was meant */
     int32_t n_without_importance;        /* that get another format without importance data, where there is some for others */
+    uint64_t reserved[4];     /* zero                                                        */
 } qn_quantize_totals;
 QN_API void qn_quantize_get_totals(const qn_quantize *q, qn_quantize_totals *out);
 

@@ -86,19 +86,10 @@ int cli_cache_check(cli_cache *c)
     return -1;
 }
 
-/* What the model works with, but a person should know. */
-static void warn_of_model(const cli_engine *e)
+void cli_note(void *user, const char *text)
 {
-    qn_value v;
-    qn_str kind = { "", 0 };
-    const qn_file *f = qn_model_file(e->model);
-    if (qn_file_key(f, "tokenizer.ggml.model", &v)) (void)qn_value_as_str(&v, &kind);
-    if (kind.len == 4 && !memcmp(kind.ptr, "gpt2", 4) && !qn_file_key(f, "tokenizer.ggml.pre", &v))
-        fprintf(stderr, "quern: note: the file names no pre-tokenizer; GPT-2's is used, and answers may suffer\n");
-    qn_model_info info;
-    qn_model_get_info(e->model, &info);
-    if (e->ctx > info.n_ctx_train && info.n_ctx_train > 0)
-        fprintf(stderr, "quern: note: the model was trained with %d positions; beyond them answers may suffer\n", info.n_ctx_train);
+    (void)user;
+    fprintf(stderr, "quern: note: %s\n", text);
 }
 
 int cli_model_open(cli_engine *e)
@@ -110,12 +101,10 @@ int cli_model_open(cli_engine *e)
     if (e->act_bits != 0 && e->act_bits != 8 && e->act_bits != 16) return cli_usage("--act-bits takes 8 or 16, not %d", e->act_bits);
     if (!cli_model_path(e->model_arg, e->path)) return CLI_FAULT;
     cli_interrupt_catch();
-    const qn_model_opts o = { .size = sizeof o, .n_threads = e->threads, .progress = cli_progress, .progress_user = (void *)"loading" };
+    const qn_model_opts o = { .size = sizeof o, .n_threads = e->threads, .progress = cli_progress, .progress_user = (void *)"loading", .log = cli_note };
     const qn_status status = qn_model_open(&e->model, e->path, &o, &err);
     if (status == QN_ERR_CANCELLED) return CLI_INTERRUPTED;
-    if (status != QN_OK) return cli_failed(&err);
-    warn_of_model(e);
-    return -1;
+    return status == QN_OK ? -1 : cli_failed(&err);
 }
 
 int cli_engine_open(cli_engine *e)

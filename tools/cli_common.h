@@ -59,6 +59,9 @@ int cli_sampling_finish(cli_sampling *s, const char *cmd);
 /** The order and the values in use, one sampler a line. */
 void cli_sampling_print(const qn_sample_opts *o, FILE *f);
 
+/** "quern: note: <sentence>" on stderr: pass as qn_log_fn. */
+void cli_note(void *user, const char *text);
+
 /** "quern: <sentence>" of a library call that failed. */
 int cli_failed(const qn_err *err);
 

@@ -2,6 +2,7 @@
 #include "src/chat/template.h"
 
 #include "src/base/mem.h"
+#include "src/base/opts.h"
 #include "src/chat/jast.h"
 
 #include <stdlib.h>
@@ -43,25 +44,26 @@ static bool compile(qn_template *t, qn_str source, qn_err *err)
     return qn_jparse(&vm, &tokens, &t->root) && qn_jscope_resolve(&vm, t->root);
 }
 
-static qn_template_limits limits_of(const qn_template_limits *in)
+static qn_status take_limits(qn_template_limits *l, const qn_template_limits *in, qn_err *err)
 {
-    qn_template_limits l = { 0 };
-    if (in) memcpy(&l, in, in->size < sizeof l ? in->size : sizeof l);
-    if (!l.max_steps) l.max_steps = DEFAULT_STEPS;
-    if (!l.max_bytes) l.max_bytes = DEFAULT_BYTES;
-    if (l.max_depth < 1) l.max_depth = DEFAULT_DEPTH;
-    if (l.max_depth > 1000) l.max_depth = 1000; /* a level takes up to 8 kB of the caller's stack */
-    if (l.max_bytes > SIZE_MAX / 16) l.max_bytes = SIZE_MAX / 16;
-    return l;
+    QN_TRY(qn_opts_take(l, sizeof *l, in, "template's", err));
+    if (!l->max_steps) l->max_steps = DEFAULT_STEPS;
+    if (!l->max_bytes) l->max_bytes = DEFAULT_BYTES;
+    if (l->max_depth < 1) l->max_depth = DEFAULT_DEPTH;
+    if (l->max_depth > 1000) l->max_depth = 1000; /* a level takes up to 8 kB of the caller's stack */
+    if (l->max_bytes > SIZE_MAX / 16) l->max_bytes = SIZE_MAX / 16;
+    return QN_OK;
 }
 
 qn_status qn_template_open_from(qn_template **out, qn_str source, const qn_template_limits *limits, const char *from, qn_err *err)
 {
     qn_err own = { 0 };
+    qn_template_limits l;
     *out = NULL;
+    QN_TRY(take_limits(&l, limits, err));
     qn_template *t = qn_new(1, sizeof *t);
     if (!t) return qn_fail(err, QN_ERR_NOMEM, "no memory for a chat template");
-    t->limits = limits_of(limits);
+    t->limits = l;
     t->from = from;
     qn_jarena_init(&t->mem, COMPILE_BYTES);
     t->source = qn_new(source.len + 1, 1);

@@ -2,6 +2,7 @@
 
 #include "quant/gptq.h"
 #include "src/base/mem.h"
+#include "src/base/opts.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -201,20 +202,22 @@ static qn_status open_parts(qn_gptq *g, const char *path, const qn_gptq_opts *o,
     return find_stages(g, err);
 }
 
-qn_status qn_gptq_open(qn_gptq **out, qn_quantize *quantize, const char *path, const qn_gptq_opts *o, qn_err *err)
+qn_status qn_gptq_open(qn_gptq **out, qn_quantize *quantize, const char *path, const qn_gptq_opts *opts, qn_err *err)
 {
+    qn_gptq_opts o;
     *out = NULL;
-    if (!o->linalg.gram || !o->linalg.factor) return qn_fail(err, QN_ERR_ARG, "GPTQ needs linear algebra");
-    if (o->n_ctx < 0 || o->n_chunks < 0 || !(o->damping >= 0 && o->damping <= 1))
-        return qn_fail(err, QN_ERR_ARG, "%d tokens a window, %d windows, damping %g; none may be below 0, nor the last above 1", o->n_ctx, o->n_chunks,
-                       o->damping);
+    QN_TRY(qn_opts_take(&o, sizeof o, opts, "GPTQ", err));
+    if (!o.linalg.gram || !o.linalg.factor) return qn_fail(err, QN_ERR_ARG, "GPTQ needs linear algebra");
+    if (o.n_ctx < 0 || o.n_chunks < 0 || !(o.damping >= 0 && o.damping <= 1))
+        return qn_fail(err, QN_ERR_ARG, "%d tokens a window, %d windows, damping %g; none may be below 0, nor the last above 1", o.n_ctx, o.n_chunks,
+                       o.damping);
     qn_gptq *g = qn_new(1, sizeof *g);
     if (!g) return qn_fail(err, QN_ERR_NOMEM, "no memory for GPTQ");
     *g = (qn_gptq){
-        .quantize = quantize, .linalg = o->linalg, .i_current = -1, .damping = o->damping > 0 ? o->damping : QN_GPTQ_DAMPING, .act_order = o->act_order,
-        .progress = o->progress, .progress_user = o->progress_user,
+        .quantize = quantize, .linalg = o.linalg, .i_current = -1, .damping = o.damping > 0 ? o.damping : QN_GPTQ_DAMPING, .act_order = o.act_order,
+        .progress = o.progress, .progress_user = o.progress_user,
     };
-    const qn_status s = open_parts(g, path, o, err);
+    const qn_status s = open_parts(g, path, &o, err);
     if (s != QN_OK) {
         qn_gptq_close(&g);
         return s;

@@ -1,4 +1,5 @@
 #include "src/base/mem.h"
+#include "src/base/opts.h"
 #include "src/convert/calib.h"
 #include "src/convert/imatrix.h"
 #include "src/run/engine.h"
@@ -104,17 +105,18 @@ static qn_status collect(qn_imatrix *m, qn_engine *engine, const qn_calib *text,
 
 qn_status qn_imatrix_collect(qn_imatrix **out, const qn_model *model, qn_str text, const qn_imatrix_opts *opts, qn_err *err)
 {
-    const qn_imatrix_opts none = QN_IMATRIX_OPTS_INIT, *o = opts ? opts : &none;
+    qn_imatrix_opts o;
     qn_calib calib;
     qn_engine *engine = NULL;
     *out = NULL;
-    if (o->n_ctx < 0 || o->n_chunks < 0) return qn_fail(err, QN_ERR_ARG, "%d tokens a chunk, %d chunks; neither may be below 0", o->n_ctx, o->n_chunks);
-    QN_TRY(qn_calib_open(&calib, model, text, o->n_ctx, o->n_chunks, err));
-    const qn_engine_opts eo = { .size = sizeof eo, .n_threads = o->n_threads, .n_ctx = calib.n_ctx, .cpu = o->cpu };
+    QN_TRY(qn_opts_take(&o, sizeof o, opts, "importance data's", err));
+    if (o.n_ctx < 0 || o.n_chunks < 0) return qn_fail(err, QN_ERR_ARG, "%d tokens a chunk, %d chunks; neither may be below 0", o.n_ctx, o.n_chunks);
+    QN_TRY(qn_calib_open(&calib, model, text, o.n_ctx, o.n_chunks, err));
+    const qn_engine_opts eo = { .size = sizeof eo, .n_threads = o.n_threads, .n_ctx = calib.n_ctx, .cpu = o.cpu };
     qn_status s = qn_imatrix_new(out, err);
     if (s == QN_OK) s = qn_engine_open(&engine, model, &eo, err);
-    if (s == QN_OK && o->text_name) s = qn_imatrix_add_dataset(*out, (qn_str){ o->text_name, strlen(o->text_name) }, err);
-    if (s == QN_OK) s = collect(*out, engine, &calib, o, err);
+    if (s == QN_OK && o.text_name) s = qn_imatrix_add_dataset(*out, (qn_str){ o.text_name, strlen(o.text_name) }, err);
+    if (s == QN_OK) s = collect(*out, engine, &calib, &o, err);
     qn_engine_close(&engine);
     qn_calib_close(&calib);
     if (s != QN_OK) qn_imatrix_close(out);

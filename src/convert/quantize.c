@@ -2,6 +2,7 @@
 #include "src/convert/quantize_job.h"
 
 #include "src/base/mem.h"
+#include "src/base/opts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,10 +48,12 @@ static qn_status set_up(qn_quantize *q, const char *path, const qn_quantize_opts
 
 qn_status qn_quantize_open(qn_quantize **out, const char *path, const qn_quantize_opts *opts, qn_err *err)
 {
+    qn_quantize_opts o;
     *out = NULL;
+    QN_TRY(qn_opts_take(&o, sizeof o, opts, "quantising", err));
     qn_quantize *q = qn_new(1, sizeof *q);
     if (!q) return qn_fail(err, QN_ERR_NOMEM, "no memory for a plan");
-    const qn_status s = set_up(q, path, opts, err);
+    const qn_status s = set_up(q, path, &o, err);
     if (s == QN_OK) *out = q;
     else qn_quantize_close(&q);
     return s;

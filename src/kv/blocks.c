@@ -58,11 +58,13 @@ static void leave_idle(kv_blocks *b, int32_t i)
 int32_t qn_blocks_take(kv_blocks *b)
 {
     int32_t i = b->free;
+    bool was_used = true;
     if (i >= 0) {
         b->free = b->block[i].next;
         b->n_free--;
     } else if (b->n_used < b->n) {
         i = b->n_used++;
+        was_used = false;
         b->n_free--;
     } else if ((i = b->oldest) >= 0) {
         leave_idle(b, i);
@@ -72,6 +74,8 @@ int32_t qn_blocks_take(kv_blocks *b)
         return -1;
     }
     b->block[i] = (kv_block){ .n_refs = 1 };
+    /* What somebody else wrote is not to be found behind the end of a text that is saved. */
+    if (was_used) memset(qn_blocks_at(b, i), 0, b->block_bytes);
     return i;
 }
 

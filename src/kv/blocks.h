@@ -30,7 +30,7 @@ typedef struct kv_blocks {
 qn_status qn_blocks_open(kv_blocks *b, size_t block_bytes, int32_t n, qn_err *err);
 void qn_blocks_close(kv_blocks *b);
 
-/** A block to write into, held once: a free one, or the one idle longest. @return -1: all are held */
+/** A block to write into, all zeros and held once: a free one, or the one idle longest. @return -1: all are held */
 int32_t qn_blocks_take(kv_blocks *b);
 void qn_blocks_hold(kv_blocks *b, int32_t i);
 /** Let go. The last to do so leaves it free or idle. */

@@ -474,3 +474,69 @@ void qn_kv_fork(qn_kv *kv, const qn_kv *from)
     kv->n_held = -1;
     if (l->state_floats) set_state(kv, from->state);
 }
+
+/* ---- all that is in sight, for a file ---- */
+
+bool qn_kv_layout_seen(const qn_kv_layout *l, int32_t i_group, int32_t n, int32_t *n_blocks, size_t *block_bytes)
+{
+    if (i_group < 0 || i_group >= l->n_group) return false;
+    const kv_group *g = &l->group[i_group];
+    const int32_t begin = qn_kv_first_seen(g, n) / QN_KV_POSITIONS, end = (n + QN_KV_POSITIONS - 1) / QN_KV_POSITIONS;
+    *n_blocks = g->is_state ? 1 : end - begin;
+    *block_bytes = g->block_bytes;
+    return true;
+}
+
+qn_status qn_kv_pieces(const qn_kv *kv, qn_kv_piece_fn fn, void *user)
+{
+    const qn_kv_layout *l = kv->pool->layout;
+    for (int32_t g = 0; g < l->n_group; g++) {
+        const kv_group *gr = &l->group[g];
+        if (gr->is_state) QN_TRY(fn(user, kv->state, gr->block_bytes));
+        if (gr->is_state) continue;
+        for (int32_t b = qn_kv_first_seen(gr, kv->n) / QN_KV_POSITIONS; b * QN_KV_POSITIONS < kv->n; b++)
+            QN_TRY(fn(user, qn_blocks_at(&kv->pool->group[g], block_at(kv, g, b)), gr->block_bytes));
+    }
+    return QN_OK;
+}
+
+/* Blocks of one's own for all that is in sight at n positions. */
+static bool take_seen(qn_kv *kv, int32_t n)
+{
+    const qn_kv_layout *l = kv->pool->layout;
+    for (int32_t g = 0; g < l->n_group; g++) {
+        if (l->group[g].is_state) continue;
+        for (int32_t b = qn_kv_first_seen(&l->group[g], n) / QN_KV_POSITIONS; b * QN_KV_POSITIONS < n; b++)
+            if (!reserve_block(kv, g, b)) return false;
+    }
+    return true;
+}
+
+static void publish_seen(qn_kv *kv)
+{
+    const qn_kv_layout *l = kv->pool->layout;
+    const int32_t n_full = kv->n / QN_KV_POSITIONS;
+    make_keys(kv->pool, kv->key, 0, n_full, kv->token);
+    for (int32_t g = 0; g < l->n_group; g++) {
+        const kv_group *gr = &l->group[g];
+        if (gr->is_state) publish_state(kv, g, kv->n);
+        if (gr->is_state) continue;
+        for (int32_t b = qn_kv_first_seen(gr, kv->n) / QN_KV_POSITIONS; b < n_full; b++)
+            qn_blocks_publish(&kv->pool->group[g], kv->slot[gr->first_slot + b % gr->n_slots], kv->key[b]);
+    }
+}
+
+qn_status qn_kv_restore(qn_kv *kv, const int32_t *tokens, int32_t n, qn_kv_piece_fn fn, void *user)
+{
+    (void)qn_kv_rewind(kv, 0);
+    kv->n = n;
+    kv->n_held = -1;
+    const qn_status s = take_seen(kv, n) ? qn_kv_pieces(kv, fn, user) : QN_ERR_CTX_FULL;
+    if (s != QN_OK) {
+        (void)qn_kv_rewind(kv, 0);
+        return s;
+    }
+    memcpy(kv->token, tokens, (size_t)n * sizeof *tokens);
+    publish_seen(kv);
+    return QN_OK;
+}

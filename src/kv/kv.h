@@ -90,6 +90,17 @@ int32_t qn_kv_match(qn_kv *kv, const int32_t *tokens, int32_t n);
 /** Keep the state of now, so that qn_kv_rewind can come back to this position; one at a time. Nothing to do where layers have no state.
  *  @return false: no memory */
 bool qn_kv_hold(qn_kv *kv);
+
+/** What a timeline at position n holds that a token after it may look at: for each group the blocks that are in sight, and the state of
+ *  then as the one block of a group. @return false outside [0, number of groups) */
+bool qn_kv_layout_seen(const qn_kv_layout *l, int32_t i_group, int32_t n, int32_t *n_blocks, size_t *block_bytes);
+/** Is handed these blocks one after another: group after group, ascending. */
+typedef qn_status (*qn_kv_piece_fn)(void *user, void *bytes, size_t n);
+qn_status qn_kv_pieces(const qn_kv *kv, qn_kv_piece_fn fn, void *user);
+/** Become a timeline of n tokens (1 .. n_ctx) whose blocks `fn` fills in the same order. Blocks that are full are published.
+ *  @return what fn failed with; QN_ERR_CTX_FULL: the pool has no block left. The timeline is empty then */
+qn_status qn_kv_restore(qn_kv *kv, const int32_t *tokens, int32_t n, qn_kv_piece_fn fn, void *user);
+
 /** Become a copy of another timeline of the pool; blocks are shared until one of the two writes. */
 void qn_kv_fork(qn_kv *kv, const qn_kv *from);
 

@@ -1,6 +1,8 @@
 #include "src/run/scheduler.h"
+#include "src/run/stats.h"
 
 #include "src/base/mem.h"
+#include "src/base/opts.h"
 #include "src/base/sysmem.h"
 
 #include <stdlib.h>
@@ -42,7 +44,7 @@ static qn_status check_memory(const qn_engine *e, qn_err *err)
 /* How many timelines of n_ctx positions the pool has blocks for. */
 static qn_status size_kv(qn_engine *e, const qn_engine_opts *o, qn_err *err)
 {
-    const uint64_t one = qn_kv_layout_bytes(e->kv_layout), memory = o ? o->kv_memory : 0;
+    const uint64_t one = qn_kv_layout_bytes(e->kv_layout), memory = o->kv_memory;
     e->n_timelines = e->n_sessions;
     if (!memory) return QN_OK;
     e->n_timelines = (double)memory / (double)one;
@@ -68,16 +70,18 @@ static qn_status open_step(qn_engine *e, qn_err *err)
 static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_threads, qn_err *err)
 {
     const qn_net *net = &e->model->net;
-    if (o && o->act_bits != 0 && o->act_bits != 8 && o->act_bits != 16)
+    if (o->act_bits != 0 && o->act_bits != 8 && o->act_bits != 16)
         return qn_fail(err, QN_ERR_ARG, "%d bits for activations; it must be 8 or 16", o->act_bits);
-    e->n_ctx = o ? o->n_ctx : 0;
-    e->n_chunk = o ? o->n_chunk : 0;
-    e->n_sessions = o ? o->n_sessions : 0;
+    e->n_ctx = o->n_ctx;
+    e->n_chunk = o->n_chunk;
+    e->n_sessions = o->n_sessions;
     QN_TRY(qn_resolve_sizes(net, &e->n_ctx, &e->n_chunk, &e->n_sessions, err));
-    QN_TRY(qn_kernels_init(&e->kernels, o ? o->cpu : NULL, o && o->exact, err));
-    e->kernels.a8 = o && o->act_bits == 8;
-    QN_TRY(qn_kv_row_find(&e->kernels, o ? o->cache_type_k : NULL, &e->exec.kv_k, err));
-    QN_TRY(qn_kv_row_find(&e->kernels, o ? o->cache_type_v : NULL, &e->exec.kv_v, err));
+    if (o->n_ctx > net->n_ctx_train && net->n_ctx_train > 0)
+        qn_model_note(e->model, "the model was trained with %d positions; beyond them answers may suffer", net->n_ctx_train);
+    QN_TRY(qn_kernels_init(&e->kernels, o->cpu, o->exact, err));
+    e->kernels.a8 = o->act_bits == 8;
+    QN_TRY(qn_kv_row_find(&e->kernels, o->cache_type_k, &e->exec.kv_k, err));
+    QN_TRY(qn_kv_row_find(&e->kernels, o->cache_type_v, &e->exec.kv_v, err));
     QN_TRY(qn_net_plan(net, e->n_ctx, &e->plan, err));
     QN_TRY(qn_net_kv_layout(net, e->exec.kv_k, e->exec.kv_v, e->n_ctx, e->n_chunk, &e->kv_layout, err));
     QN_TRY(size_kv(e, o, err));
@@ -92,7 +96,7 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
     QN_TRY(qn_pages_new(&e->memory, e->memory_bytes, "the buffers of a step", err));
     qn_exec_place(&e->exec, &e->plan, e->n_chunk, e->n_ctx, n_threads, e->memory);
     e->exec.k = &e->kernels;
-    if (o && o->profile && !(e->exec.time = qn_new(e->plan.n_stages, sizeof *e->exec.time)))
+    if (o->profile && !(e->exec.time = qn_new(e->plan.n_stages, sizeof *e->exec.time)))
         return qn_fail(err, QN_ERR_NOMEM, "no memory for the profile");
     return QN_OK;
 }
@@ -100,15 +104,19 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
 /* A thread without a CPU of its own makes all others wait for it at every barrier: three on two CPUs decode at a quarter of the speed of two. */
 qn_status qn_engine_open(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, qn_err *err)
 {
-    const int32_t most = qn_threads_most(), asked = opts ? opts->n_threads : 0;
+    qn_engine_opts o;
     *out = NULL;
+    QN_TRY(qn_opts_take(&o, sizeof o, opts, "engine", err));
+    const int32_t most = qn_threads_most(), asked = o.n_threads;
     if (asked < 0 || asked > QN_POOL_MAX) return qn_fail(err, QN_ERR_ARG, "%d threads; it must be 1 to %d, or 0", asked, QN_POOL_MAX);
-    return qn_engine_open_threads(out, model, opts, asked < most ? asked : most, err);
+    return qn_engine_open_threads(out, model, &o, asked < most ? asked : most, err);
 }
 
 qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, int32_t n_threads, qn_err *err)
 {
     *out = NULL;
+    qn_engine_opts o;
+    QN_TRY(qn_opts_take(&o, sizeof o, opts, "engine", err));
     if (!model->has_net) return qn_fail(err, QN_ERR_ARG, "the model was opened for its vocabulary alone");
     qn_engine *e = qn_new(1, sizeof *e);
     if (!e) return qn_fail(err, QN_ERR_NOMEM, "no memory for the engine");
@@ -117,7 +125,8 @@ qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const q
         free(e);
         return qn_fail(err, QN_ERR_NOMEM, "the system has no lock left for an engine");
     }
-    const qn_status s = open_parts(e, opts, n_threads, err);
+    qn_status s = qn_stats_open(&e->stats, err);
+    if (s == QN_OK) s = open_parts(e, &o, n_threads, err);
     if (s != QN_OK) qn_engine_close(&e);
     *out = e;
     return s;
@@ -139,6 +148,7 @@ void qn_engine_close(qn_engine **engine)
     free(e->owner);
     qn_kv_pool_close(&e->kv_pool);
     pthread_mutex_destroy(&e->lock);
+    qn_stats_close(&e->stats);
     qn_kv_layout_close(&e->kv_layout);
     qn_plan_free(&e->plan);
     free(e);
@@ -170,7 +180,8 @@ bool qn_engine_stage_at(const qn_engine *e, int32_t i, qn_stage_info *out)
     if (i < 0 || i >= qn_engine_stage_count(e)) return false;
     const qn_stage *s = &e->plan.stage[i];
     const qn_stage_time *t = &e->exec.time[i];
-    *out = (qn_stage_info){ s->name, s->i_layer, t->n_runs, t->seconds, t->cost.bytes, t->cost.mul_adds };
+    *out = (qn_stage_info){ .name = s->name, .i_layer = s->i_layer, .n_runs = t->n_runs, .seconds = t->seconds, .bytes = t->cost.bytes,
+                            .mul_adds = t->cost.mul_adds };
     return true;
 }
 

@@ -12,6 +12,13 @@ typedef struct qn_drafter qn_drafter;
 
 enum { QN_DRAFT_MAX = 16 };
 
+/** Totals, under a lock of their own. */
+typedef struct qn_stats {
+    pthread_mutex_t lock;
+    bool is_open;
+    qn_engine_stats total;
+} qn_stats;
+
 struct qn_engine {
     const qn_model *model;
     qn_kernels kernels;
@@ -32,6 +39,7 @@ struct qn_engine {
     qn_kv **owner;
     pthread_mutex_t lock;    /* of the KV pool, the buffers and the thread pool: held for a step */
     qn_scheduler *scheduler; /* NULL before the first request                                */
+    qn_stats stats;
     qn_drafter *drafter;     /* NULL: no speculation                                         */
 };
 
@@ -39,6 +47,7 @@ struct qn_session {
     qn_engine *engine;
     qn_kv *kv;
     atomic_bool cancel;
+    char *note;              /* of the file it was loaded from                               */
 };
 
 /** Rows of logits that a step may ask for: one a session, and some more for drafts. */

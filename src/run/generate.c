@@ -1,5 +1,6 @@
 /* Generation in a session: one stream, a step at a time on the caller's thread. */
 #include "src/run/draft.h"
+#include "src/run/stats.h"
 
 /* One step, with the engine's lock held. */
 static qn_status step(qn_session *session, qn_stream *s, qn_err *err)
@@ -11,6 +12,7 @@ static qn_status step(qn_session *session, qn_stream *s, qn_err *err)
     if (!qn_engine_step(e, &part, 1, e->logits, &session->cancel)) return QN_ERR_CANCELLED;
     qn_stream_choose(s, e->logits, part.n_outputs <= QN_OWN_ROWS ? e->exec.extremes : NULL);
     qn_stream_settle(s);
+    qn_stats_step(&e->stats, 1, part.n);
     return QN_OK;
 }
 
@@ -26,6 +28,7 @@ static qn_status run(qn_session *session, qn_stream *s, qn_err *err)
         const qn_status status = step(session, s, err);
         pthread_mutex_unlock(&e->lock);
         QN_TRY(status);
+        qn_stats_tokens(&e->stats, s);
         qn_stream_deliver(s);
     }
     return QN_OK;
@@ -37,7 +40,9 @@ qn_status qn_session_generate(qn_session *session, const int32_t *prompt, int32_
     qn_stream s;
     qn_status status = qn_stream_open(&s, session->engine, session->kv, sampler, prompt, n_prompt, opts, err);
     if (status == QN_OK) {
+        qn_stats_asked(&session->engine->stats, 1);
         status = qn_stream_end(&s, run(session, &s, err), err);
+        qn_stats_ended(&session->engine->stats, &s.r, false);
         qn_stream_close(&s);
         atomic_store(&session->cancel, false); /* a call that came after the last evaluation was meant for this answer */
     }

@@ -1,9 +1,12 @@
 #include "src/run/open_model.h"
 
 #include "src/base/mem.h"
+#include "src/base/opts.h"
 #include "src/base/sysmem.h"
 #include "src/format/keys.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +26,7 @@ typedef struct loader {
     qn_model *m;
     size_t at;
     qn_pool *pool;
-    const qn_model_opts *opts;
+    const qn_model_opts *opts; /* NULL while sizes alone are asked for                       */
     qn_err *err;
 } loader;
 
@@ -45,7 +48,7 @@ static qn_status size_vector(void *user, qn_vector *v)
 static qn_status progress(const loader *l, size_t n_more)
 {
     const qn_model_opts *o = l->opts;
-    if (!o || !o->progress || o->progress(o->progress_user, l->at + n_more, l->m->arena_bytes)) return QN_OK;
+    if (!o->progress || o->progress(o->progress_user, l->at + n_more, l->m->arena_bytes)) return QN_OK;
     return qn_fail(l->err, QN_ERR_CANCELLED, "loading was cancelled");
 }
 
@@ -105,7 +108,7 @@ static qn_status load_weights(qn_model *m, const qn_model_opts *opts, qn_err *er
     }
     QN_TRY(qn_pages_new(&m->arena, m->arena_bytes, "the weights", err));
     loader l = { .m = m, .opts = opts, .err = err };
-    QN_TRY(qn_pool_open(&l.pool, opts ? opts->n_threads : 0, err));
+    QN_TRY(qn_pool_open(&l.pool, opts->n_threads, err));
     const qn_status s = qn_net_visit(&m->net, &(qn_net_visitor){ load_weight, load_vector, &l });
     qn_pool_close(&l.pool);
     return s == QN_OK ? progress(&l, 0) : s; /* done is total, whatever came last */
@@ -120,6 +123,26 @@ static void count_tensors(qn_model *m)
     }
 }
 
+void qn_model_note(const qn_model *m, const char *fmt, ...)
+{
+    char text[500];
+    va_list ap;
+    if (!m->log) return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    m->log(m->log_user, text);
+}
+
+static void note_of_vocab(const qn_model *m)
+{
+    qn_value v;
+    qn_str kind = { "", 0 };
+    if (qn_file_key(m->file, "tokenizer.ggml.model", &v)) (void)qn_value_as_str(&v, &kind);
+    if (kind.len == 4 && !memcmp(kind.ptr, "gpt2", 4) && !qn_file_key(m->file, "tokenizer.ggml.pre", &v))
+        qn_model_note(m, "the file names no pre-tokenizer; GPT-2's is used, and answers may suffer");
+}
+
 static qn_status open_parts(qn_model *m, const char *path, const qn_model_opts *opts, qn_err *err)
 {
     QN_TRY(qn_file_open(&m->file, path, err));
@@ -128,7 +151,8 @@ static qn_status open_parts(qn_model *m, const char *path, const qn_model_opts *
     if (!m->name || !m->arch) return qn_fail(err, QN_ERR_NOMEM, "no memory for the model");
     count_tensors(m);
     QN_TRY(qn_vocab_open(&m->vocab, m->file, err));
-    if (opts && opts->vocab_only) return QN_OK;
+    note_of_vocab(m);
+    if (opts->vocab_only) return QN_OK;
     m->has_net = true;
     QN_TRY(qn_net_open(&m->net, m->file, qn_vocab_size(m->vocab), err));
     return load_weights(m, opts, err);
@@ -136,10 +160,14 @@ static qn_status open_parts(qn_model *m, const char *path, const qn_model_opts *
 
 qn_status qn_model_open(qn_model **out, const char *path, const qn_model_opts *opts, qn_err *err)
 {
+    qn_model_opts o;
     *out = NULL;
+    QN_TRY(qn_opts_take(&o, sizeof o, opts, "model", err));
     qn_model *m = qn_new(1, sizeof *m);
     if (!m) return qn_fail(err, QN_ERR_NOMEM, "no memory for the model");
-    qn_status s = open_parts(m, path, opts, err);
+    m->log = o.log;
+    m->log_user = o.log_user;
+    qn_status s = open_parts(m, path, &o, err);
     if (s == QN_OK) {
         *out = m;
         return QN_OK;

@@ -14,7 +14,12 @@ struct qn_model {
     size_t arena_bytes;
     uint64_t n_params, tensor_bytes;
     char *name, *arch;
+    qn_log_fn log;           /* NULL: nobody listens                                         */
+    void *log_user;
 };
+
+/** Tell who opened the model what it should know, in one sentence. */
+void qn_model_note(const qn_model *m, const char *fmt, ...) QN_PRINTF(2, 3);
 
 enum { QN_CTX_DEFAULT = 4096, QN_CHUNK_DEFAULT = 512, QN_CHUNK_MAX = 4096, QN_SESSIONS_MAX = 4096 };
 

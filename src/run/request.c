@@ -1,7 +1,9 @@
 /* Requests as their caller sees them, and the thread that runs them. */
 #include "src/base/mem.h"
+#include "src/base/opts.h"
 #include "src/base/pool.h"
 #include "src/run/scheduler.h"
+#include "src/run/stats.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,10 +64,9 @@ static void *run(void *arg)
         while (!s->stops && !s->inbox && s->waiting.n + s->running.n == 0) pthread_cond_wait(&s->news, &s->lock);
         qn_request *r = take_inbox(s);
         stops = s->stops;
-        s->stats.n_waiting = (int32_t)s->waiting.n;
-        s->stats.n_running = (int32_t)s->running.n;
         pthread_mutex_unlock(&s->lock);
         add_requests(s, r);
+        qn_stats_queue(&s->engine->stats, s->waiting.n, s->running.n);
         if (!stops) qn_scheduler_step(s);
     }
     end_all(s, &s->waiting);
@@ -86,16 +87,6 @@ static void free_request(qn_request *r)
     free(r);
 }
 
-static void add_totals(qn_engine_stats *t, const qn_generate_result *r)
-{
-    t->n_ended++;
-    t->n_prompt += (uint64_t)r->n_prompt;
-    t->n_cached += (uint64_t)r->n_cached;
-    t->n_generated += (uint64_t)r->n_generated;
-    t->n_drafted += (uint64_t)r->n_drafted;
-    t->n_accepted += (uint64_t)r->n_accepted;
-}
-
 void qn_scheduler_end(qn_scheduler *s, qn_choice *c, qn_status status, const qn_err *err)
 {
     qn_request *r = c->request;
@@ -108,11 +99,11 @@ void qn_scheduler_end(qn_scheduler *s, qn_choice *c, qn_status status, const qn_
         qn_kv_close(&c->kv);
         pthread_mutex_unlock(&s->engine->lock);
     }
+    qn_stats_ended(&s->engine->stats, &c->stream.r, c->has_run);
     if (r->o.on_end) r->o.on_end(r->o.user, c->i, &c->stream.r, status == QN_OK ? NULL : &own);
     pthread_mutex_lock(&s->lock);
     c->err = own;
     c->ended = true;
-    add_totals(&s->stats, &c->stream.r);
     const bool is_last = ++r->n_ended == r->o.n_choices, is_orphan = r->is_orphan;
     pthread_cond_broadcast(&s->news);
     pthread_mutex_unlock(&s->lock);
@@ -184,7 +175,7 @@ static qn_status open_choice(qn_request *r, int32_t i, const qn_request_opts *o,
     qn_choice *c = &r->choice[i];
     qn_sample_opts sampling;
     qn_sample_opts_init(&sampling);
-    if (o->sampling) memcpy(&sampling, o->sampling, o->sampling->size < sizeof sampling ? o->sampling->size : sizeof sampling);
+    if (o->sampling) QN_TRY(qn_opts_take(&sampling, sizeof sampling, o->sampling, "sampling", err));
     if (sampling.seed == QN_SEED_RANDOM && i > 0) sampling.seed = qn_sampler_seed(r->choice[0].sampler);
     if (sampling.seed != QN_SEED_RANDOM) sampling.seed += (uint64_t)i;
     c->request = r;
@@ -223,9 +214,9 @@ static qn_status scheduler_of(qn_engine *e, qn_err *err)
 
 qn_status qn_engine_submit(qn_engine *e, const qn_request_opts *opts, qn_request **out, qn_err *err)
 {
-    qn_request_opts o = { 0 };
-    memcpy(&o, opts, opts->size < sizeof o ? opts->size : sizeof o);
+    qn_request_opts o;
     *out = NULL;
+    QN_TRY(qn_opts_take(&o, sizeof o, opts, "request", err));
     QN_TRY(scheduler_of(e, err));
     qn_request *r = qn_new(1, sizeof *r);
     if (!r) return qn_fail(err, QN_ERR_NOMEM, "no memory for a request");
@@ -236,9 +227,9 @@ qn_status qn_engine_submit(qn_engine *e, const qn_request_opts *opts, qn_request
         return status;
     }
     *out = r;
+    qn_stats_asked(&e->stats, r->o.n_choices);
     pthread_mutex_lock(&s->lock);
     r->serial = s->n_submitted++;
-    s->stats.n_requests += (uint64_t)r->o.n_choices;
     *s->inbox_end = r;
     s->inbox_end = &r->next;
     pthread_cond_broadcast(&s->news);
@@ -336,22 +327,4 @@ void qn_request_close(qn_request **request)
     }
     (void)qn_request_wait(r, -1);
     free_request(r);
-}
-
-void qn_engine_get_stats(qn_engine *e, qn_engine_stats *out)
-{
-    qn_kv_pool_info info;
-    *out = (qn_engine_stats){ 0 };
-    pthread_mutex_lock(&e->lock);
-    qn_kv_pool_get_info(e->kv_pool, &info);
-    qn_scheduler *s = e->scheduler;
-    pthread_mutex_unlock(&e->lock);
-    if (s) {
-        pthread_mutex_lock(&s->lock);
-        *out = s->stats;
-        pthread_mutex_unlock(&s->lock);
-    }
-    out->n_blocks = info.n_blocks;
-    out->n_blocks_free = info.n_free;
-    out->n_blocks_idle = info.n_idle;
 }

@@ -1,6 +1,7 @@
 /* One step of everything that runs: who joins, who gives way, what is evaluated, and what becomes of it. */
 #include "src/base/pool.h"
 #include "src/run/scheduler.h"
+#include "src/run/stats.h"
 
 /* The least piece of a prompt: below this a step costs more than it brings. */
 enum { LEAST_PIECE = 16 };
@@ -101,9 +102,7 @@ static bool preempt_behind(qn_scheduler *s, const qn_choice *c)
     (void)qn_kv_rewind(last->kv, 0);
     last->stream.r.n_preempted++;
     last->stream.n_draft = 0;
-    pthread_mutex_lock(&s->lock);
-    s->stats.n_preempted++;
-    pthread_mutex_unlock(&s->lock);
+    qn_stats_preempted(&s->engine->stats);
     return true;
 }
 
@@ -219,6 +218,7 @@ static bool evaluate(qn_scheduler *s)
     }
     pthread_mutex_unlock(&e->lock);
     note_only(s, NULL);
+    if (size.n_parts > 0) qn_stats_step(&e->stats, size.n_parts, size.n_tokens);
     return size.n_parts > 0;
 }
 
@@ -226,7 +226,10 @@ static void deliver(qn_scheduler *s)
 {
     for (size_t i = 0; i < s->running.n;) {
         qn_choice *c = s->running.item[i];
-        if (c->in_step) qn_stream_deliver(&c->stream);
+        if (c->in_step) {
+            qn_stats_tokens(&s->engine->stats, &c->stream);
+            qn_stream_deliver(&c->stream);
+        }
         if (!c->stream.ended) {
             i++;
             continue;
@@ -246,8 +249,5 @@ void qn_scheduler_step(qn_scheduler *s)
         end_first(s);
         return;
     }
-    pthread_mutex_lock(&s->lock);
-    s->stats.n_steps++;
-    pthread_mutex_unlock(&s->lock);
     deliver(s);
 }

@@ -57,7 +57,6 @@ struct qn_scheduler {
     /* the thread's own */
     qn_choices waiting, running; /* by rank: the first goes first                            */
     qn_step_part *part;      /* [n_sessions]                                                 */
-    qn_engine_stats stats;   /* under the lock                                               */
 };
 
 /** src/run/schedule.c: one step of everything that runs; called by the thread alone. */

@@ -26,6 +26,7 @@ void qn_session_close(qn_session **session)
     pthread_mutex_lock(&s->engine->lock);
     qn_kv_close(&s->kv);
     pthread_mutex_unlock(&s->engine->lock);
+    free(s->note);
     free(s);
     *session = NULL;
 }

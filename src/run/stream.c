@@ -1,6 +1,7 @@
 #include "src/run/stream.h"
 
 #include "src/base/mem.h"
+#include "src/base/opts.h"
 #include "src/base/pool.h"
 #include "src/sample/sampler.h"
 
@@ -26,7 +27,7 @@ qn_status qn_stream_open(qn_stream *s, qn_engine *e, qn_kv *kv, qn_sampler *samp
 {
     *s = (qn_stream){ .engine = e, .kv = kv, .sampler = sampler, .began = qn_now() };
     s->r = (qn_generate_result){ .finish = QN_FINISH_ERROR, .stop_index = -1 };
-    if (opts) memcpy(&s->o, opts, opts->size < sizeof s->o ? opts->size : sizeof s->o);
+    QN_TRY(qn_opts_take(&s->o, sizeof s->o, opts, "generation", err));
     QN_TRY(check(e, prompt, n_prompt, err));
     int32_t most = e->n_ctx;
     if (s->o.max_tokens > 0 && s->o.max_tokens < most - n_prompt && !s->o.slide) most = n_prompt + s->o.max_tokens;

@@ -33,6 +33,8 @@ typedef struct qn_stream {
     qn_status status;
     qn_err err;
     double began;            /* when it was asked for                                        */
+    int32_t n_timed;         /* tokens that the engine's totals know                         */
+    double timed;            /* when they came to know the last                              */
     double read;             /* when the prompt was evaluated; 0: not yet                    */
     qn_generate_result r;
 } qn_stream;

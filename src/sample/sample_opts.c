@@ -1,5 +1,7 @@
 #include "src/sample/sampler.h"
 
+#include "src/base/opts.h"
+
 #include <math.h>
 
 void qn_sample_opts_init(qn_sample_opts *o)
@@ -125,11 +127,7 @@ static qn_status check_ranges(qn_sample_opts *o, qn_err *err)
 qn_status qn_sample_opts_check(qn_sample_opts *out, const qn_sample_opts *in, int32_t n_vocab, qn_err *err)
 {
     qn_sample_opts_init(out);
-    if (in) {
-        if (in->size < sizeof in->size) return qn_fail(err, QN_ERR_ARG, "size of the sampling options is not set");
-        memset(out, 0, sizeof *out);
-        memcpy(out, in, in->size < sizeof *out ? in->size : sizeof *out);
-    }
+    if (in) QN_TRY(qn_opts_take(out, sizeof *out, in, "sampling", err));
     QN_TRY(check_ranges(out, err));
     if (out->mirostat != 0 && out->mirostat != 2)
         return qn_fail(err, QN_ERR_ARG, "mirostat is %d; it must be 0 (off) or 2", out->mirostat);
