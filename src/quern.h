@@ -291,6 +291,7 @@ typedef struct qn_memory_plan {
     uint64_t weight_bytes;    /* packed weights                                                                      */
     uint64_t kv_bytes;        /* KV blocks for n_ctx positions of each of the sessions                               */
     uint64_t scratch_bytes;   /* activations of one chunk, logits                                                    */
+    uint64_t reserved[4];     /* zero                                                        */
 } qn_memory_plan;
 /**
  * What a model and an engine with these options will take, computed from the file's header alone. n_ctx, n_chunk, n_threads, n_sessions and the cache's

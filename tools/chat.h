@@ -10,6 +10,7 @@ typedef struct chat {
     cli_sampling sampling;
     cli_answer_opts answer;
     const char *system;          /* -s, the first system turn                                            */
+    const char *session_path;    /* --session, or NULL                                                   */
     bool show_stats;
     qn_template *template_;
     qn_session *session;
@@ -49,8 +50,19 @@ void chat_command(chat *c, const char *line);
 
 /* ---- files (chat_file.c) ---- */
 
+/** The conversation and the settings. */
+json_t *chat_json(const chat *c);
+/** Go on with those of `o`. @param path  for messages  @return false after one; nothing has changed */
+bool chat_take(chat *c, json_t *o, const char *path, bool with_settings);
 void chat_save(chat *c, const char *path);
 void chat_load(chat *c, const char *path);
+
+/* ---- the session's file (chat_session.c) ---- */
+
+/** Go on where the file of --session ends, if there is one. @return -1 to go on, else the exit code, after a message */
+int chat_resume(chat *c);
+/** Write it. @return false after a message */
+bool chat_suspend(chat *c);
 
 /* ---- input (chat_input.c) ---- */
 

@@ -71,7 +71,7 @@ static void stats(chat *c, const char *arg)
     qn_engine_get_info(c->engine.engine, &info);
     if (c->has_last) {
         const cli_answer a = { .result = c->last, .seed = c->last_seed };
-        cli_answer_stats(&a, stderr);
+        cli_answer_stats(&a, c->engine.engine, stderr);
     }
     chat_note("context       %d of %d tokens, %zu turns; %d threads, level %s", qn_session_position(c->session), info.n_ctx,
               json_array_size(c->messages), info.n_threads, info.cpu);

@@ -20,9 +20,8 @@ static json_t *settings_json(const chat *c)
     return o;
 }
 
-void chat_save(chat *c, const char *path)
+json_t *chat_json(const chat *c)
 {
-    cli_out out;
     qn_model_info info;
     qn_model_get_info(c->engine.model, &info);
     json_t *o = json_object();
@@ -30,6 +29,13 @@ void chat_save(chat *c, const char *path)
     json_object_set_new(o, "model", cli_json_text(info.name, strlen(info.name)));
     json_object_set_new(o, "settings", settings_json(c));
     json_object_set(o, "messages", c->messages);
+    return o;
+}
+
+void chat_save(chat *c, const char *path)
+{
+    cli_out out;
+    json_t *o = chat_json(c);
     bool saved = cli_out_open(&out, path);
     if (saved && (json_dumpf(o, out.f, JSON_INDENT(2)) != 0 || fputc('\n', out.f) == EOF)) {
         cli_fault("cannot write %s", path);
@@ -98,23 +104,26 @@ static bool take_settings(chat *c, json_t *o, const char *path)
     return false;
 }
 
+bool chat_take(chat *c, json_t *o, const char *path, bool with_settings)
+{
+    json_t *messages = read_messages(json_object_get(o, "messages"));
+    if (json_integer_value(json_object_get(o, "quern_chat")) != 1 || !messages) {
+        cli_fault("%s is not a saved chat", path);
+    } else if (!with_settings || take_settings(c, json_object_get(o, "settings"), path)) {
+        json_decref(c->messages);
+        c->messages = messages;
+        chat_note("(%zu turns from %s)", json_array_size(c->messages), path);
+        return true;
+    }
+    json_decref(messages);
+    return false;
+}
+
 void chat_load(chat *c, const char *path)
 {
     json_error_t e;
     json_t *o = json_load_file(path, JSON_ALLOW_NUL, &e);
-    json_t *messages = o ? read_messages(json_object_get(o, "messages")) : NULL;
     if (!o) cli_fault("cannot read %s: %s", path, e.text);
-    else if (json_integer_value(json_object_get(o, "quern_chat")) != 1 || !messages) cli_fault("%s is not a saved chat", path);
-    else if (take_settings(c, json_object_get(o, "settings"), path)) {
-        json_t *old = c->messages;
-        c->messages = messages;
-        messages = old;
-        chat_note("(%zu turns from %s)", json_array_size(c->messages), path);
-        json_decref(messages);
-        json_decref(o);
-        return;
-    }
-    c->failed = true;
-    json_decref(messages);
+    if (!o || !chat_take(c, o, path, true)) c->failed = true;
     json_decref(o);
 }

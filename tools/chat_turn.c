@@ -1,6 +1,7 @@
 /* The turns of a conversation. */
 #include "chat.h"
 #include "cli_interrupt.h"
+#include "cli_term.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -89,7 +90,8 @@ static void end_answer(chat *c, const cli_answer *a)
         else explain_full(c);
     }
     if (c->interactive && a->result.finish == QN_FINISH_CANCELLED) chat_note("(stopped; Ctrl-C again leaves)");
-    if (c->show_stats) cli_answer_stats(a, stderr);
+    cli_answer_report_dropped(a, c->engine.model);
+    if (c->show_stats) cli_answer_stats(a, c->engine.engine, stderr);
 }
 
 static bool keep_answer(chat *c, const cli_answer *a)
@@ -104,6 +106,34 @@ static bool keep_answer(chat *c, const cli_answer *a)
     return true;
 }
 
+/* The oldest turn of the user's and its answer leave a conversation, which has further ones. @return false: there is nothing to drop */
+static bool drop_oldest(chat *c)
+{
+    const size_t first = chat_system(c) ? 1 : 0;
+    if (json_array_size(c->messages) < first + 2) return false;
+    for (int i = 0; i < 2 && json_array_size(c->messages) > first + 1; i++) {
+        json_t *turn = turn_at(c, first), *content = json_object_get(turn, "content");
+        if (i > 0 && !strcmp(role_of(turn), "user")) break;
+        fprintf(stderr, "quern: note: the context is full; dropped from the conversation, %s: ", role_of(turn));
+        (void)cli_write_text(stderr, json_string_value(content), json_string_length(content));
+        fputc('\n', stderr);
+        json_array_remove(c->messages, first);
+    }
+    return true;
+}
+
+/* The prompt of the conversation; with --slide, of its end that fits. */
+static qn_status make_prompt(chat *c, cli_ids *prompt, qn_err *err)
+{
+    qn_engine_info info;
+    qn_engine_get_info(c->engine.engine, &info);
+    for (;;) {
+        prompt->n = 0;
+        const qn_status status = cli_prompt_chat(c->engine.model, c->template_, c->messages, prompt, err);
+        if (status != QN_OK || !c->answer.slide || prompt->n < (size_t)info.n_ctx || !drop_oldest(c)) return status;
+    }
+}
+
 bool chat_answer(chat *c)
 {
     qn_err err = { 0 };
@@ -112,7 +142,7 @@ bool chat_answer(chat *c)
     qn_sample_opts o = c->sampling.o;
     bool kept = false;
     o.seed = c->seed == QN_SEED_RANDOM ? c->seed : c->seed + c->n_answers;
-    qn_status status = cli_prompt_chat(c->engine.model, c->template_, c->messages, &prompt, &err);
+    qn_status status = make_prompt(c, &prompt, &err);
     if (status == QN_OK) status = cli_answer_run(&a, c->engine.model, c->session, &prompt, &o, &c->answer, &err);
     if (a.n_text || status == QN_OK) end_answer(c, &a);
     if (status != QN_OK) tell_fault(c, status, &err);

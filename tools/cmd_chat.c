@@ -83,9 +83,13 @@ static int run_parsed(chat *c)
     if (c->sampling.show_order) cli_sampling_print(&c->sampling.o, stderr);
     if (code < 0) {
         chat_input *in = chat_input_open(c->interactive);
-        chat_set_system(c, c->system);
         if (c->interactive) greet(c);
-        code = in ? converse(c, in) : CLI_FAULT;
+        code = in ? chat_resume(c) : CLI_FAULT;
+        if (code < 0) {
+            if (c->system || !c->session_path) chat_set_system(c, c->system);
+            code = converse(c, in);
+            if (c->session_path && !chat_suspend(c)) code = CLI_FAULT;
+        }
         chat_input_close(&in);
     }
     close_all(c);
@@ -97,6 +101,8 @@ static int run(int argc, char **argv)
     chat c = { 0 };
     cli_opt opts[] = {
         { CLI_STR, "system", 's', "TEXT", "the system's turn at the beginning", &c.system, 0, 0, 0 },
+        { CLI_STR, "session", 0, "FILE", "go on with the conversation of FILE, without evaluating it again, and\nkeep it there when leaving", &c.session_path, 0, 0, 0 },
+        { .kind = CLI_TABLE, .target = cli_slide_options(&c.answer) },
         { CLI_INT, "max-tokens", 'n', "N", "tokens of an answer at most (default 0: until the context is full)",
           &c.answer.max_tokens, -1, INT32_MAX, 0 },
         { CLI_LIST, "stop", 0, "TEXT", "end answers before this text; may be given several times", &c.answer.stop, 0, 0, 0 },

@@ -105,7 +105,8 @@ static int answer(const run_args *a, const cli_ids *prompt)
     if (status != QN_OK) cli_failed(&err);
     else if (out.write_failed) code = cli_fault("cannot write to stdout");
     else if (a->json) code = print_json(a, &out);
-    if (a->stats && status == QN_OK) cli_answer_stats(&out, stderr);
+    cli_answer_report_dropped(&out, a->engine.model);
+    if (a->stats && status == QN_OK) cli_answer_stats(&out, a->engine.engine, stderr);
     if (code == CLI_OK && out.result.finish == QN_FINISH_CANCELLED) code = CLI_INTERRUPTED;
     cli_answer_free(&out);
     return code;
@@ -143,6 +144,7 @@ static int run(int argc, char **argv)
           INT32_MAX, 0 },
         { CLI_LIST, "stop", 0, "TEXT", "end before this text; may be given several times", &a.answer.stop, 0, 0, 0 },
         { CLI_LIST, "reverse-prompt", 'r', "TEXT", "the same", &a.answer.stop, 0, 0, 0 },
+        { .kind = CLI_TABLE, .target = cli_slide_options(&a.answer) },
         { CLI_FLAG, "ignore-end", 0, NULL, "go on past the model's end tokens", &a.answer.ignore_end, 0, 0, 0 },
         { CLI_FLAG, "special", 0, NULL, "show control tokens in the answer", &a.answer.special, 0, 0, 0 },
         { CLI_FLAG, "json", 0, NULL, "print one object: text, ids, n_prompt, n_cached, n_generated, finish, stop (the text that ended it,\n"

@@ -80,7 +80,10 @@ bool qn_quantize_tensor_at(const qn_quantize *q, int64_t i, qn_quantize_tensor *
 {
     if (i < 0 || i >= q->n_jobs) return false;
     const qn_job *j = &q->job[i];
-    *out = (qn_quantize_tensor){ qn_quantize_source(q, i)->info, j->to->name, j->wanted->name, j->n_bytes, j->has_importance, j->error };
+    *out = (qn_quantize_tensor){
+        .source = qn_quantize_source(q, i)->info, .type_name = j->to->name, .wanted = j->wanted->name, .n_bytes = j->n_bytes,
+        .has_importance = j->has_importance, .error = j->error,
+    };
     return true;
 }
 

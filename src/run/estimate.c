@@ -1,5 +1,7 @@
 #include "src/run/engine.h"
 
+#include "src/base/opts.h"
+
 static qn_status add_weight(void *user, qn_weight *w)
 {
     *(uint64_t *)user += qn_weight_bytes(w);
@@ -54,11 +56,12 @@ static int32_t vocab_size(const qn_file *file)
 
 qn_status qn_memory_estimate(const qn_file *file, const qn_engine_opts *opts, qn_memory_plan *out, qn_err *err)
 {
-    const qn_engine_opts defaults = QN_ENGINE_OPTS_INIT;
+    qn_engine_opts o;
     qn_net net;
     *out = (qn_memory_plan){ 0 };
+    QN_TRY(qn_opts_take(&o, sizeof o, opts, "engine", err));
     qn_status s = qn_net_open(&net, file, vocab_size(file), err);
-    if (s == QN_OK) s = estimate(&net, opts ? opts : &defaults, out, err);
+    if (s == QN_OK) s = estimate(&net, &o, out, err);
     qn_net_close(&net);
     return s;
 }

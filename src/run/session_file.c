@@ -13,6 +13,7 @@
  */
 #include "src/run/session_file.h"
 
+#include "src/base/hash.h"
 #include "src/base/mem.h"
 #include "src/format/keys.h"
 #include "src/format/writer.h"
