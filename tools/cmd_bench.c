@@ -9,7 +9,8 @@
 
 static const char about[] =
     "Measure tokens per second: reading a prompt of P tokens, generating N tokens one at a time, or both in one run (-pg), each after D "
-    "tokens that are in the context already; in one timeline, or in many at once (--parallel). One run that does not count comes first, then R that do. Lists are joined by commas; 0 leaves "
+    "tokens that are in the context already; in one timeline, or in many at once (--parallel). One run that does not count comes first, "
+    "then R that do. Lists are joined by commas; 0 leaves "
     "a test out. Tokens are drawn at random from the vocabulary, the same in every run. The machine is measured first: how fast it reads "
     "as many bytes as the weights have, and how many 16-bit multiply-adds a second each level does at most. From what a test must read "
     "and multiply follows the limit beside each result, and which of the two sets it; the share is that of the best run. --profile shows "
@@ -217,7 +218,8 @@ static int run(int argc, char **argv)
         { CLI_STR, "generate", 'n', "LIST", "tokens to generate (default 128)", &a->generate, 0, 0, 0 },
         { CLI_LIST, "pg", 0, "P,G", "read P tokens, then generate G, in one run; may be given several times (also -pg)", &a->pair_text, 0, 0, 0 },
         { CLI_STR, "depth", 'd', "LIST", "tokens in the context before, for every test (default 0)", &a->depth, 0, 0, 0 },
-        { CLI_STR, "parallel", 0, "LIST", "timelines at once, as requests, each with prompt, tokens and depth of its own; figures are of all\ntogether (default: one session; also -np)",
+        { CLI_STR, "parallel", 0, "LIST", "timelines at once, as requests, each with prompt, tokens and depth of its own;"
+          " figures are of all\ntogether (default: one session; also -np)",
           &a->parallel, 0, 0, 0 },
         { CLI_STR, "np", 0, "LIST", "the same", &a->parallel, 0, 0, 0 },
         { CLI_STR, "threads", 't', "LIST", "threads (default 0: the physical cores this process may use)", &a->threads, 0, 0, 0 },

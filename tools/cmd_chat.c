@@ -101,7 +101,8 @@ static int run(int argc, char **argv)
     chat c = { 0 };
     cli_opt opts[] = {
         { CLI_STR, "system", 's', "TEXT", "the system's turn at the beginning", &c.system, 0, 0, 0 },
-        { CLI_STR, "session", 0, "FILE", "go on with the conversation of FILE, without evaluating it again, and\nkeep it there when leaving", &c.session_path, 0, 0, 0 },
+        { CLI_STR, "session", 0, "FILE", "go on with the conversation of FILE, without evaluating it again, and\nkeep it there when leaving",
+          &c.session_path, 0, 0, 0 },
         { .kind = CLI_TABLE, .target = cli_slide_options(&c.answer) },
         { CLI_INT, "max-tokens", 'n', "N", "tokens of an answer at most (default 0: until the context is full)",
           &c.answer.max_tokens, -1, INT32_MAX, 0 },

@@ -49,7 +49,8 @@ static void hash_keys(qn_hash *h, const qn_model *m)
 /* Its data is sampled at the beginning, in the middle and at the end. */
 static void hash_tensor(qn_hash *h, const qn_file *f, int64_t i, const qn_tensor_info *t)
 {
-    const uint64_t facts[] = { (uint64_t)t->type, (uint64_t)t->dims[0], (uint64_t)t->dims[1], (uint64_t)t->dims[2], (uint64_t)t->dims[3], t->offset, t->n_bytes };
+    const uint64_t facts[] = { (uint64_t)t->type, (uint64_t)t->dims[0], (uint64_t)t->dims[1], (uint64_t)t->dims[2], (uint64_t)t->dims[3],
+                               t->offset, t->n_bytes };
     const uint8_t *bytes = qn_file_tensor_bytes(f, i);
     const size_t n = t->n_bytes < SAMPLE_BYTES ? (size_t)t->n_bytes : SAMPLE_BYTES;
     chain(h, t->name.ptr, t->name.len);
