@@ -165,8 +165,10 @@ typedef struct qn_model_opts {
     void *progress_user;
     qn_log_fn log;            /* of the model and of engines on it, from the thread that opens them; may be NULL     */
     void *log_user;
+    const char *quantize;     /* a name from qn_quantize_type_at: matrices become its main format while they are loaded, where that is smaller;
+                                 NULL: as they are in the file                                                       */
 } qn_model_opts;
-#define QN_MODEL_OPTS_INIT { sizeof(qn_model_opts), false, 0, NULL, NULL, NULL, NULL }
+#define QN_MODEL_OPTS_INIT { sizeof(qn_model_opts), false, 0, NULL, NULL, NULL, NULL, NULL }
 
 typedef struct qn_model_info {
     const char *arch;         /* "llama". Owned by the model                                                         */
@@ -284,8 +286,12 @@ typedef struct qn_engine_opts {
     const char *cache_type_k; /* how keys are kept, a name from qn_cache_types in any case; NULL: F16. Q8_0 takes half of that memory and less of the
                                  time of long contexts, Q4_0 a quarter */
     const char *cache_type_v; /* how values are kept                                         */
+    const qn_model *draft_model; /* speculation: proposes tokens, which are evaluated together and kept while they are what the sampler chooses:
+                                 the same text, sooner. Its vocabulary must be the model's. Borrowed like the model. NULL: none */
+    bool draft_ngram;         /* the same without a model: what followed in the text where its last tokens have stood before */
+    int32_t draft_max;        /* tokens in a draft, 1 .. 16; 0: 8. There are fewer where they do not pay */
 } qn_engine_opts;
-#define QN_ENGINE_OPTS_INIT { sizeof(qn_engine_opts), 0, 0, 0, NULL, false, false, 0, 0, 0, NULL, NULL }
+#define QN_ENGINE_OPTS_INIT { sizeof(qn_engine_opts), 0, 0, 0, NULL, false, false, 0, 0, 0, NULL, NULL, NULL, false, 0 }
 
 typedef struct qn_memory_plan {
     uint64_t weight_bytes;    /* packed weights                                                                      */
@@ -506,7 +512,9 @@ typedef struct qn_generate_result {
     double queue_seconds;     /* of a request, until it first ran. The other times count from the beginning, this one included */
     int32_t n_preempted;      /* how often a request gave its blocks away and was evaluated anew */
     double slowest_seconds;   /* the longest wait between a token and the next               */
-    uint64_t reserved[4];     /* zero                                                        */
+    double draft_gain;        /* time that the answer would have taken without drafts over that it took, as measured steps tell; 0: not known */
+    int32_t n_draft_steps;    /* steps that had proposals                                    */
+    uint64_t reserved[2];     /* zero                                                        */
 } qn_generate_result;
 
 /**

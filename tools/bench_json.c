@@ -72,9 +72,8 @@ static void result(void *state, const bench_args *a, const bench_model *m, const
     json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:i, s:s, s:f, s:f, s:f, s:o}", "test", name, "n_prompt", r->test.n_prompt, "n_gen",
                           r->test.n_gen, "depth", r->test.depth, "threads", r->limit->threads, "cpu", r->limit->cpu, "tokens_per_second", r->mean,
                           "best", r->best, "stddev", r->deviation, "samples", samples);
-    json_t *more = json_pack("{s:i, s:f, s:f, s:o, s:o, s:o}", "parallel", r->test.n_parallel, "bytes", r->bytes, "mul_adds", r->mul_adds, "limit", known(limit),
-                             "share",
-                             known(limit > 0 ? r->best / limit : 0), "bound", limit > 0 ? json_string(bound) : json_null());
+    json_t *more = json_pack("{s:i, s:f, s:f, s:o, s:o, s:o}", "parallel", r->test.n_parallel, "bytes", r->bytes, "mul_adds", r->mul_adds, "limit",
+                             known(limit), "share", known(limit > 0 ? r->best / limit : 0), "bound", limit > 0 ? json_string(bound) : json_null());
     if (!o || !more || json_object_update(o, more) != 0) d->failed = true;
     if (o && a->profile) {
         const int bad = json_object_set_new(o, "steps", json_integer((json_int_t)bench_n_steps(r))) |

@@ -156,6 +156,9 @@ void cli_answer_stats(const cli_answer *a, qn_engine *engine, FILE *f)
     fprintf(f, "first token   after %.3f s\n", r->first_token_seconds);
     fprintf(f, "answer        %d tokens, %.3f s, %.1f tokens/s; finish: %s; seed %llu\n", r->n_generated, r->generate_seconds,
             cli_generate_rate(r), cli_finish_name(r->finish), (unsigned long long)a->seed);
+    if (r->n_drafted)
+        fprintf(f, "draft         %d tokens in %d steps, %.1f each; %d (%.0f %%) accepted; %.2f times as fast as without\n", r->n_drafted, r->n_draft_steps,
+                (double)r->n_drafted / r->n_draft_steps, r->n_accepted, 100.0 * r->n_accepted / r->n_drafted, r->draft_gain);
     if (e.token_seconds.n)
         fprintf(f, "token waits   half within %.1f ms, 95 %% within %.1f ms, 99 %% within %.1f ms; longest of this answer %.1f ms\n",
                 ms_at(&e.token_seconds, 0.5), ms_at(&e.token_seconds, 0.95), ms_at(&e.token_seconds, 0.99), 1e3 * r->slowest_seconds);

@@ -29,6 +29,9 @@ cli_opt *cli_engine_options(cli_engine *e)
         { CLI_INT, "act-bits", 0, "8|16", "of activations: 16 keeps float32's choices (default), 8 reads prompts faster", &e->act_bits, 0, INT32_MAX, 0 },
         { .kind = CLI_TABLE, .name = "cache", .target = cli_cache_options(&e->cache) },
         { CLI_FLAG, "exact", 0, NULL, "only numerics that are the same, bit for bit, on every level", &e->exact, 0, 0, 0 },
+        { CLI_STR, "draft", 0, "DRAFT", "propose tokens and keep those that the model chooses, too: the same text, sooner. \"ngram\": what followed\n"
+          "in the text before; \"self:TYPE\": the model itself, quantised (self:Q4_0); else a small model of the\nsame vocabulary", &e->draft, 0, 0, 0 },
+        { CLI_INT, "draft-max", 0, "N", "tokens in a draft, 1 to 16 (default 8); fewer where they do not pay", &e->draft_max, 1, 16, 0 },
         { 0 },
     };
     _Static_assert(sizeof t <= sizeof e->opt, "room for the table");
@@ -42,6 +45,11 @@ cli_opt *cli_options_without(cli_opt *table, const char *name)
     while (o->kind && (!o->name || strcmp(o->name, name) != 0)) o++;
     for (; o->kind; o++) o[0] = o[1];
     return table;
+}
+
+cli_opt *cli_options_without_drafts(cli_opt *table)
+{
+    return cli_options_without(cli_options_without(table, "draft"), "draft-max");
 }
 
 int cli_level_check(const char *cpu)
@@ -107,13 +115,30 @@ int cli_model_open(cli_engine *e)
     return status == QN_OK ? -1 : cli_failed(&err);
 }
 
+/* The model that drafts, if one does. */
+static int open_draft(cli_engine *e)
+{
+    qn_err err = { 0 };
+    char path[4096];
+    const bool is_self = e->draft && !strncmp(e->draft, "self:", 5);
+    if (!e->draft || e->draft_model || !strcmp(e->draft, "ngram")) return -1;
+    if (!is_self && !cli_model_path(e->draft, path)) return CLI_FAULT;
+    const qn_model_opts o = { .size = sizeof o, .n_threads = e->threads, .progress = cli_progress, .progress_user = (void *)"loading the draft",
+                              .quantize = is_self ? e->draft + 5 : NULL };
+    const qn_status status = qn_model_open(&e->draft_model, is_self ? e->path : path, &o, &err);
+    return status == QN_OK ? -1 : status == QN_ERR_CANCELLED ? CLI_INTERRUPTED : cli_failed(&err);
+}
+
 int cli_engine_open(cli_engine *e)
 {
     qn_err err = { 0 };
+    const int code = open_draft(e);
+    if (code >= 0) return code;
     const qn_engine_opts o = {
         .size = sizeof o, .n_threads = e->threads, .n_ctx = e->ctx, .n_chunk = e->chunk, .cpu = e->cpu, .exact = e->exact,
         .profile = e->profile, .act_bits = e->act_bits, .n_sessions = e->parallel, .kv_memory = e->kv_memory,
         .cache_type_k = e->cache.k, .cache_type_v = e->cache.v,
+        .draft_model = e->draft_model, .draft_ngram = e->draft && !strcmp(e->draft, "ngram"), .draft_max = e->draft_max,
     };
     return qn_engine_open(&e->engine, e->model, &o, &err) == QN_OK ? -1 : cli_failed(&err);
 }
@@ -121,6 +146,7 @@ int cli_engine_open(cli_engine *e)
 void cli_engine_close(cli_engine *e)
 {
     qn_engine_close(&e->engine);
+    qn_model_close(&e->draft_model);
     qn_model_close(&e->model);
 }
 

@@ -24,8 +24,10 @@ typedef struct cli_engine {
     uint64_t kv_memory;
     int32_t act_bits;
     bool exact, profile;
+    const char *draft;      /* a model, "ngram", "self:TYPE"; NULL: none                    */
+    int32_t draft_max;
     cli_opt opt[16];
-    qn_model *model;
+    qn_model *model, *draft_model;
     qn_engine *engine;
     char path[4096];
 } cli_engine;
@@ -43,6 +45,8 @@ int cli_level_check(const char *cpu);
 
 /** The table without the option of that name, where a command has its own. @return table */
 cli_opt *cli_options_without(cli_opt *table, const char *name);
+/** Without speculation, where no text is made. @return table */
+cli_opt *cli_options_without_drafts(cli_opt *table);
 
 /** Sampling, as chat and run take it. */
 typedef struct cli_sampling {

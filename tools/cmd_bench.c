@@ -207,7 +207,7 @@ static int run(int argc, char **argv)
     if (!b) return cli_fault("no memory for the tests");
     bench_args *a = &b->a;
     *a = (bench_args){ .prompt = "512", .generate = "128", .depth = "0", .threads = "0", .runs = 5 };
-    cli_opt *machine = cli_engine_options(&a->engine);
+    cli_opt *machine = cli_options_without_drafts(cli_engine_options(&a->engine));
     static const char *const own[] = { "model", "threads", "cpu", "ctx" };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) (void)cli_options_without(machine, own[i]);
     cli_opt opts[] = {

@@ -78,7 +78,7 @@ static int collect(const imatrix_args *a, const char *text, size_t n)
 static int run(int argc, char **argv)
 {
     imatrix_args a = { 0 };
-    cli_opt *machine = cli_engine_options(&a.engine);
+    cli_opt *machine = cli_options_without_drafts(cli_engine_options(&a.engine));
     const char *const not_here[] = { "ctx", "chunk", "kv-memory", "act-bits", "cache", "exact" };
     for (size_t i = 0; i < sizeof not_here / sizeof *not_here; i++) cli_options_without(machine, not_here[i]);
     cli_opt opts[] = {

@@ -107,7 +107,7 @@ static int run(int argc, char **argv)
         { CLI_STR, "prompt", 'p', "TEXT", "or text, special tokens added and parsed", &a.prompt, 0, 0, 0 },
         { CLI_FLAG, "all", 0, NULL, "logits of every position", &a.all, 0, 0, 0 },
         { CLI_STR, "output", 'o', "FILE", "where they go", &a.out, 0, 0, 0 },
-        { .kind = CLI_TABLE, .target = cli_engine_options(&a.engine) },
+        { .kind = CLI_TABLE, .target = cli_options_without_drafts(cli_engine_options(&a.engine)) },
         { 0 },
     };
     cli_ids ids = { 0 };

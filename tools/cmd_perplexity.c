@@ -148,7 +148,7 @@ static int evaluate(const perplexity_args *a, ppl_eval *e)
 static int run(int argc, char **argv)
 {
     perplexity_args a = { 0 };
-    cli_opt *machine = cli_options_without(cli_engine_options(&a.engine), "ctx");
+    cli_opt *machine = cli_options_without(cli_options_without_drafts(cli_engine_options(&a.engine)), "ctx");
     cli_opt opts[] = {
         { CLI_STR, "file", 'f', "TEXT", "the text; \"-\" is stdin. With --kl it may be left out, else it must be the same", &a.file, 0, 0, 0 },
         { CLI_STR, "kl-base", 0, "FILE", "write the model's probabilities, to compare others with", &a.base_out, 0, 0, 0 },

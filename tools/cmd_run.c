@@ -74,6 +74,14 @@ static json_t *result_json(const run_args *a, const cli_answer *answer)
     if (r->stop_index >= 0) json_object_set_new(o, "stop", json_string(a->answer.stop.item[r->stop_index]));
     json_object_set_new(o, "seed", json_integer((json_int_t)answer->seed));
     json_object_set_new(o, "order", json_string(a->sampling.o.order ? a->sampling.o.order : qn_sampler_default_order()));
+    if (a->engine.draft) {
+        json_t *draft = json_object();
+        json_object_set_new(draft, "n_drafted", json_integer(r->n_drafted));
+        json_object_set_new(draft, "n_accepted", json_integer(r->n_accepted));
+        json_object_set_new(draft, "n_steps", json_integer(r->n_draft_steps));
+        json_object_set_new(draft, "gain", json_real(r->draft_gain));
+        json_object_set_new(o, "draft", draft);
+    }
     json_object_set_new(timings, "prompt_seconds", json_real(r->prompt_seconds));
     json_object_set_new(timings, "first_token_seconds", json_real(r->first_token_seconds));
     json_object_set_new(timings, "generate_seconds", json_real(r->generate_seconds));

@@ -3,6 +3,8 @@
 #include "simd/kernels.h"
 #include "src/base/mem.h"
 
+_Static_assert(QN_PANEL == 16, "qn_weight_row_at counts in panels");
+
 /* Packing is the same at every level, so the scalar table knows it for all. The table is pure data: made where it is needed. */
 static void packing_of(const qn_fmt *fmt, qn_matmul_row *row)
 {
@@ -89,7 +91,7 @@ static size_t row_bytes_of(const qn_weight *w)
 
 size_t qn_weight_file_at(const qn_weight *w, int64_t i_panel)
 {
-    return (size_t)(w->first_row + i_panel / w->n_panels * w->part_rows + i_panel % w->n_panels * QN_PANEL) * row_bytes_of(w);
+    return (size_t)qn_weight_row_at(w, i_panel) * row_bytes_of(w);
 }
 
 size_t qn_weight_part_file_bytes(const qn_weight *w)

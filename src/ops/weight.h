@@ -75,6 +75,11 @@ void qn_weight_place(qn_weight *w, const qn_map *map, size_t map_at, uint8_t *pl
 void qn_weight_pack(const qn_weight *w, const uint8_t *bytes, int64_t begin, int64_t end, qn_pool *pool);
 /** The same on the calling thread. */
 void qn_weight_pack_panels(const qn_weight *w, const uint8_t *bytes, int64_t begin, int64_t end);
+/** The tensor's row that is the first of a panel, counted through all parts. */
+static inline int64_t qn_weight_row_at(const qn_weight *w, int64_t i_panel)
+{
+    return w->first_row + i_panel / w->n_panels * w->part_rows + i_panel % w->n_panels * 16;
+}
 /** Where the rows of a panel, counted through all parts, begin in the tensor. */
 size_t qn_weight_file_at(const qn_weight *w, int64_t i_panel);
 /** Bytes of a part in the tensor. */

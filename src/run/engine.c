@@ -1,3 +1,4 @@
+#include "src/run/draft.h"
 #include "src/run/scheduler.h"
 #include "src/run/stats.h"
 
@@ -67,7 +68,8 @@ static qn_status open_step(qn_engine *e, qn_err *err)
     return QN_OK;
 }
 
-static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_threads, qn_err *err)
+/* @param host  the engine that this one drafts for: its threads serve both; or NULL */
+static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_threads, const qn_engine *host, qn_err *err)
 {
     const qn_net *net = &e->model->net;
     if (o->act_bits != 0 && o->act_bits != 8 && o->act_bits != 16)
@@ -85,7 +87,10 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
     QN_TRY(qn_net_plan(net, e->n_ctx, &e->plan, err));
     QN_TRY(qn_net_kv_layout(net, e->exec.kv_k, e->exec.kv_v, e->n_ctx, e->n_chunk, &e->kv_layout, err));
     QN_TRY(size_kv(e, o, err));
-    QN_TRY(qn_pool_open(&e->pool, n_threads, err));
+    if (host) e->n_timelines = host->n_timelines;
+    e->is_guest = host != NULL;
+    if (host) e->pool = host->pool;
+    else QN_TRY(qn_pool_open(&e->pool, n_threads, err));
     n_threads = qn_pool_n_threads(e->pool);
     e->memory_bytes = qn_exec_bytes(&e->plan, e->n_chunk, e->n_ctx, n_threads);
     e->n_logits = qn_engine_n_logits(e->n_sessions);
@@ -98,7 +103,7 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
     e->exec.k = &e->kernels;
     if (o->profile && !(e->exec.time = qn_new(e->plan.n_stages, sizeof *e->exec.time)))
         return qn_fail(err, QN_ERR_NOMEM, "no memory for the profile");
-    return QN_OK;
+    return host ? QN_OK : qn_drafter_open(e, o, err);
 }
 
 /* A thread without a CPU of its own makes all others wait for it at every barrier: three on two CPUs decode at a quarter of the speed of two. */
@@ -112,7 +117,7 @@ qn_status qn_engine_open(qn_engine **out, const qn_model *model, const qn_engine
     return qn_engine_open_threads(out, model, &o, asked < most ? asked : most, err);
 }
 
-qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, int32_t n_threads, qn_err *err)
+static qn_status open_engine(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, int32_t n_threads, const qn_engine *host, qn_err *err)
 {
     *out = NULL;
     qn_engine_opts o;
@@ -126,10 +131,20 @@ qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const q
         return qn_fail(err, QN_ERR_NOMEM, "the system has no lock left for an engine");
     }
     qn_status s = qn_stats_open(&e->stats, err);
-    if (s == QN_OK) s = open_parts(e, &o, n_threads, err);
+    if (s == QN_OK) s = open_parts(e, &o, n_threads, host, err);
     if (s != QN_OK) qn_engine_close(&e);
     *out = e;
     return s;
+}
+
+qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, int32_t n_threads, qn_err *err)
+{
+    return open_engine(out, model, opts, n_threads, NULL, err);
+}
+
+qn_status qn_engine_open_guest(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, const qn_engine *host, qn_err *err)
+{
+    return open_engine(out, model, opts, 0, host, err);
 }
 
 void qn_engine_close(qn_engine **engine)
@@ -137,7 +152,8 @@ void qn_engine_close(qn_engine **engine)
     qn_engine *e = *engine;
     if (!e) return;
     qn_scheduler_close(&e->scheduler);
-    qn_pool_close(&e->pool);
+    qn_drafter_close(&e->drafter);
+    if (!e->is_guest) qn_pool_close(&e->pool);
     free(e->exec.time);
     void *logits = e->logits;
     qn_pages_free(&logits, e->logits_bytes);
@@ -157,14 +173,16 @@ void qn_engine_close(qn_engine **engine)
 
 void qn_engine_get_info(const qn_engine *e, qn_engine_info *out)
 {
+    uint64_t kv = 0, scratch = 0;
+    if (e->drafter) qn_drafter_bytes(e->drafter, &kv, &scratch);
     *out = (qn_engine_info){
         .cpu = e->kernels.level,
         .n_threads = qn_pool_n_threads(e->pool),
         .n_ctx = e->n_ctx,
         .n_chunk = e->n_chunk,
         .n_sessions = e->n_sessions,
-        .kv_bytes = (uint64_t)kv_bytes(e),
-        .scratch_bytes = e->memory_bytes + e->logits_bytes,
+        .kv_bytes = (uint64_t)kv_bytes(e) + kv,
+        .scratch_bytes = e->memory_bytes + e->logits_bytes + scratch,
         .cache_type_k = qn_fmt_by_id((int32_t)(e->exec.kv_k - e->kernels.kv))->name,
         .cache_type_v = qn_fmt_by_id((int32_t)(e->exec.kv_v - e->kernels.kv))->name,
     };

@@ -27,6 +27,7 @@ struct qn_engine {
     qn_kv_pool *kv_pool;
     double n_timelines;      /* of n_ctx positions that the pool has blocks for              */
     qn_pool *pool;
+    bool is_guest;           /* the pool is another engine's                                 */
     qn_exec exec;
     void *memory;            /* the buffers of exec                                          */
     size_t memory_bytes;
@@ -75,6 +76,9 @@ qn_status qn_engine_pool_full(const qn_engine *e, qn_err *err);
 
 /** qn_engine_open with exactly n_threads threads (0: the default), more than there are CPUs too: for tests. */
 qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, int32_t n_threads, qn_err *err);
+
+/** An engine on the threads of another, with a KV cache for as many timelines: only one of the two evaluates at a time. */
+qn_status qn_engine_open_guest(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, const qn_engine *host, qn_err *err);
 
 /** Evaluate as qn_session_eval_all does, with an observer of every product's rows. No logits are kept: the observer must end the head's stage
  *  by returning false. */

@@ -4,6 +4,7 @@
 #include "src/base/opts.h"
 #include "src/base/sysmem.h"
 #include "src/format/keys.h"
+#include "src/ops/weight_encode.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@ typedef struct loader {
     qn_model *m;
     size_t at;
     qn_pool *pool;
+    qn_kernels kernels;      /* encode what the file has in another format                   */
     const qn_model_opts *opts; /* NULL while sizes alone are asked for                       */
     qn_err *err;
 } loader;
@@ -57,13 +59,20 @@ static qn_status pack_weight(loader *l, const qn_weight *w)
 {
     enum { SLICE = 16 << 20 }; /* bytes of the file */
     const uint8_t *bytes = qn_file_tensor_bytes(l->m->file, w->i_tensor);
-    const size_t panel = qn_weight_file_at(w, 1);
+    qn_tensor_info t;
+    size_t row = 0;
+    (void)qn_file_tensor_at(l->m->file, w->i_tensor, &t); /* checked by the binding */
+    const qn_fmt *from = qn_fmt_by_id(t.type);
+    (void)qn_fmt_row_bytes(from, w->n_cols, &row);
+    const size_t panel = QN_PANEL * row;
     const int64_t n_panels = w->n_parts * w->n_panels, n_slice = panel < SLICE ? (int64_t)(SLICE / panel) : 1;
     qn_file_tensor_expect(l->m->file, w->i_tensor);
     for (int64_t p = 0; p < n_panels; p += n_slice) {
         const int64_t end = p + n_slice < n_panels ? p + n_slice : n_panels;
-        qn_weight_pack(w, bytes, p, end, l->pool);
-        qn_file_tensor_drop(l->m->file, w->i_tensor, qn_weight_file_at(w, p), qn_weight_file_at(w, end) - qn_weight_file_at(w, p));
+        const size_t at = (size_t)qn_weight_row_at(w, p) * row;
+        if (from == w->fmt) qn_weight_pack(w, bytes, p, end, l->pool);
+        else QN_TRY(qn_weight_encode(w, from, bytes, p, end, &l->kernels, l->pool, l->err));
+        qn_file_tensor_drop(l->m->file, w->i_tensor, at, (size_t)qn_weight_row_at(w, end) * row - at);
         QN_TRY(progress(l, (size_t)end * w->panel_bytes));
     }
     return QN_OK;
@@ -108,6 +117,7 @@ static qn_status load_weights(qn_model *m, const qn_model_opts *opts, qn_err *er
     }
     QN_TRY(qn_pages_new(&m->arena, m->arena_bytes, "the weights", err));
     loader l = { .m = m, .opts = opts, .err = err };
+    QN_TRY(qn_kernels_init(&l.kernels, NULL, false, err));
     QN_TRY(qn_pool_open(&l.pool, opts->n_threads, err));
     const qn_status s = qn_net_visit(&m->net, &(qn_net_visitor){ load_weight, load_vector, &l });
     qn_pool_close(&l.pool);
@@ -155,6 +165,7 @@ static qn_status open_parts(qn_model *m, const char *path, const qn_model_opts *
     if (opts->vocab_only) return QN_OK;
     m->has_net = true;
     QN_TRY(qn_net_open(&m->net, m->file, qn_vocab_size(m->vocab), err));
+    if (opts->quantize) QN_TRY(qn_net_requantize(&m->net, m->file, opts->quantize, err));
     return load_weights(m, opts, err);
 }
 

@@ -26,4 +26,7 @@ enum { QN_CTX_DEFAULT = 4096, QN_CHUNK_DEFAULT = 512, QN_CHUNK_MAX = 4096, QN_SE
 /** Settings with their defaults filled in, checked. @return QN_ERR_ARG with the range. */
 qn_status qn_resolve_sizes(const qn_net *net, int32_t *n_ctx, int32_t *n_chunk, int32_t *n_sessions, qn_err *err);
 
+/** Describe the matrices in the main format of a type that weights can be quantised to, where that takes less memory. @return QN_ERR_ARG: unknown */
+qn_status qn_net_requantize(qn_net *net, const qn_file *file, const char *type, qn_err *err);
+
 #endif

@@ -110,12 +110,24 @@ void qn_scheduler_end(qn_scheduler *s, qn_choice *c, qn_status status, const qn_
     if (is_last && is_orphan) free_request(r);
 }
 
+static void free_scheduler(qn_scheduler *s)
+{
+    if (!s) return;
+    free(s->waiting.item);
+    free(s->running.item);
+    free(s->part);
+    free(s->stream);
+    free(s);
+}
+
 static qn_status open_scheduler(qn_engine *e, qn_err *err)
 {
     qn_scheduler *s = qn_new(1, sizeof *s);
     pthread_condattr_t clock;
-    if (!s || !(s->part = qn_new((size_t)e->n_sessions, sizeof *s->part))) {
-        free(s);
+    if (s) s->part = qn_new((size_t)e->n_sessions, sizeof *s->part);
+    if (s) s->stream = qn_new((size_t)e->n_sessions, sizeof *s->stream);
+    if (!s || !s->part || !s->stream) {
+        free_scheduler(s);
         return qn_fail(err, QN_ERR_NOMEM, "no memory for requests");
     }
     s->engine = e;
@@ -124,7 +136,7 @@ static qn_status open_scheduler(qn_engine *e, qn_err *err)
                  pthread_cond_init(&s->news, &clock) == 0 && pthread_mutex_init(&s->lock, NULL) == 0;
     works = works && pthread_create(&s->thread, NULL, run, s) == 0;
     if (works) e->scheduler = s;
-    else free(s->part), free(s);
+    else free_scheduler(s);
     return works ? QN_OK : qn_fail(err, QN_ERR_NOMEM, "the system refused a thread for requests");
 }
 
@@ -140,10 +152,7 @@ void qn_scheduler_close(qn_scheduler **scheduler)
     pthread_join(s->thread, NULL);
     pthread_cond_destroy(&s->news);
     pthread_mutex_destroy(&s->lock);
-    free(s->waiting.item);
-    free(s->running.item);
-    free(s->part);
-    free(s);
+    free_scheduler(s);
     *scheduler = NULL;
 }
 

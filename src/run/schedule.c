@@ -1,5 +1,6 @@
 /* One step of everything that runs: who joins, who gives way, what is evaluated, and what becomes of it. */
 #include "src/base/pool.h"
+#include "src/run/draft.h"
 #include "src/run/scheduler.h"
 #include "src/run/stats.h"
 
@@ -122,7 +123,11 @@ typedef struct step_size {
 static void add_part(qn_scheduler *s, qn_choice *c, int32_t budget, step_size *size)
 {
     if (c->stream.n_draft > QN_DRAFT_MAX - size->n_drafts) c->stream.n_draft = QN_DRAFT_MAX - size->n_drafts;
-    const qn_step_part part = qn_stream_ask(&c->stream, budget);
+    qn_step_part part = qn_stream_ask(&c->stream, budget);
+    if (c->stream.n_draft > 0 && qn_kv_missing(c->kv, qn_kv_position(c->kv) + part.n) > 0) { /* nobody gives blocks away for a draft */
+        c->stream.n_draft = 0;
+        part = qn_stream_ask(&c->stream, budget);
+    }
     if (!reserve(s, c, &part)) {
         c->stream.n_asked = 0;
         return;
@@ -207,6 +212,8 @@ static bool evaluate(qn_scheduler *s)
     qn_engine *e = s->engine;
     note_only(s, only_request(s));
     pthread_mutex_lock(&e->lock);
+    for (size_t i = 0; i < s->running.n; i++) s->stream[i] = &s->running.item[i]->stream;
+    qn_engine_draft(e, s->stream, (int32_t)s->running.n);
     const step_size size = plan_step(s);
     if (size.n_parts > 0 && qn_engine_step(e, s->part, size.n_parts, e->logits, &s->interrupts)) {
         choosing k = { s, size.n_outputs <= QN_OWN_ROWS };

@@ -57,6 +57,7 @@ struct qn_scheduler {
     /* the thread's own */
     qn_choices waiting, running; /* by rank: the first goes first                            */
     qn_step_part *part;      /* [n_sessions]                                                 */
+    qn_stream **stream;      /* [n_sessions] of those that run, for the drafter              */
 };
 
 /** src/run/schedule.c: one step of everything that runs; called by the thread alone. */

@@ -1,4 +1,6 @@
-#include "src/run/engine.h"
+#include "src/run/draft.h"
+
+#include "src/base/pool.h"
 
 #include <string.h>
 
@@ -23,8 +25,10 @@ bool qn_engine_step(qn_engine *e, const qn_step_part *part, int32_t n_parts, flo
         batch.n += part[i].n;
     }
     e->exec.batch = &batch;
+    const double began = e->drafter ? qn_now() : 0;
     const bool done = qn_exec_run(&e->exec, e->pool);
     e->exec.batch = NULL;
+    if (e->drafter && batch.n <= e->n_logits && batch.n - batch.n_outputs <= QN_DRAFT_MAX) qn_drafter_note_step(e->drafter, batch.n, qn_now() - began);
     for (int32_t i = 0; i < n_parts; i++) {
         if (done) qn_kv_commit(part[i].kv, part[i].token, part[i].n);
         else qn_kv_abandon(part[i].kv);

@@ -1,4 +1,4 @@
-#include "src/run/stream.h"
+#include "src/run/draft.h"
 
 #include "src/base/mem.h"
 #include "src/base/opts.h"
@@ -47,6 +47,7 @@ qn_status qn_stream_open(qn_stream *s, qn_engine *e, qn_kv *kv, qn_sampler *samp
 
 void qn_stream_close(qn_stream *s)
 {
+    qn_draft_forget(s);
     qn_textout_close(&s->out);
     qn_buf_free(&s->text);
     free(s->token);
@@ -130,6 +131,7 @@ void qn_stream_choose(qn_stream *s, const float *logits, const qn_extremes *extr
         s->r.prompt_seconds = s->read - s->began;
     }
     s->r.n_drafted += s->n_draft;
+    s->r.n_draft_steps += s->n_draft > 0;
     s->status = choose(s, logits, extremes, &s->err);
     s->n_draft = s->n_asked = 0;
     if (s->status != QN_OK) end(s, QN_FINISH_ERROR);
@@ -152,7 +154,9 @@ static void slide(qn_stream *s)
 void qn_stream_settle(qn_stream *s)
 {
     const int32_t n = s->n - 1; /* the last one chosen is not evaluated */
-    if (qn_kv_position(s->kv) > n && !qn_kv_rewind(s->kv, n)) (void)qn_kv_match(s->kv, s->token, n);
+    if (qn_kv_position(s->kv) <= n || qn_kv_rewind(s->kv, n)) return;
+    /* a state of then is lost: what has come since the last one that was kept is evaluated again */
+    if (!qn_kv_rewind(s->kv, s->n_held)) (void)qn_kv_match(s->kv, s->token, n);
 }
 
 static void hand_on(qn_stream *s, qn_str text)

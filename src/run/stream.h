@@ -14,6 +14,8 @@
 #include "src/run/engine.h"
 #include "src/run/textout.h"
 
+struct qn_guess;
+
 typedef struct qn_stream {
     qn_engine *engine;
     qn_kv *kv;               /* borrowed                                                     */
@@ -23,6 +25,8 @@ typedef struct qn_stream {
     int32_t *token;          /* the text, then the draft: room for the longest answer and QN_DRAFT_MAX more */
     int32_t n, n_prompt;
     int32_t n_draft;
+    int32_t n_held;          /* before a step with a draft: the position that the timeline can come back to */
+    struct qn_guess *guess;  /* of the engine's drafter; NULL: none                          */
     int32_t n_asked;         /* outputs of the step under way; 0: none                       */
     int32_t n_delivered;     /* tokens that on_token has seen                                */
     qn_buf text;             /* not delivered yet                                            */

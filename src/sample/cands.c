@@ -63,6 +63,27 @@ static int32_t highest_rank(const qn_cands *c)
     return (c->group ? qn_extremes_join(c->group, n_groups(c->n)) : qn_extremes_of(c->logit, c->n)).hi;
 }
 
+/* The two highest of ranks, `n` more of them. */
+static void two_highest(const float *x, int32_t n, int32_t best[2])
+{
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t k = qn_float_rank(x[i]), low = k < best[0] ? k : best[0];
+        best[0] = k > best[0] ? k : best[0];
+        best[1] = low > best[1] ? low : best[1];
+    }
+}
+
+float qn_cands_lead(const qn_cands *c)
+{
+    int32_t best[2] = { INT32_MIN, INT32_MIN };
+    if (c->n < 2) return INFINITY;
+    for (int32_t i = 0, n; i < c->n; i += n) {
+        n = c->n - i < QN_RANK_GROUP ? c->n - i : QN_RANK_GROUP;
+        if (!c->group || c->group[i / QN_RANK_GROUP].hi > best[1]) two_highest(c->logit + i, n, best);
+    }
+    return qn_rank_float(best[0]) - qn_rank_float(best[1]);
+}
+
 int32_t qn_cands_argmax(const qn_cands *c)
 {
     const int32_t hi = highest_rank(c);

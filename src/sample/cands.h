@@ -53,6 +53,8 @@ static inline float qn_logit_bound(double x)
 float qn_cands_max(const qn_cands *c);
 /** The lowest id among the highest logits. */
 int32_t qn_cands_argmax(const qn_cands *c);
+/** By how much the highest logit exceeds the second highest; infinite where there is one candidate. */
+float qn_cands_lead(const qn_cands *c);
 /** Fill p with probabilities that add up to one. The highest logit must be finite. */
 qn_softmax qn_cands_softmax(qn_cands *c);
 /** Entropy of p in nats; after qn_cands_softmax. */

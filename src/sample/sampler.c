@@ -20,6 +20,15 @@ struct qn_sampler {
     qn_matcher breakers;
     double mu;              /* of mirostat: the largest surprise let through, in bits */
     bool no_memory;         /* accepting a token failed; the next pick says so */
+    struct {
+        qn_random random;
+        double mu;
+        size_t n_past;
+        bool no_memory;
+        size_t *breaker; /* [breakers.n] */
+        int32_t token[QN_GUESS_MAX]; /* counted since then */
+        int32_t n;
+    } guess;
 };
 
 static bool penalties_on(const qn_sample_opts *o)
@@ -152,7 +161,8 @@ static qn_status take_dry(qn_sampler *s, qn_err *err)
                            "dry_breakers", err));
     s->dry = (qn_dry){ .multiplier = o->dry_multiplier, .base = o->dry_base, .allowed_length = o->dry_allowed_length };
     s->dry.longest = qn_new((size_t)s->vocab.n_vocab, sizeof *s->dry.longest);
-    if (!s->dry.longest) return qn_fail(err, QN_ERR_NOMEM, "no memory for the DRY sampler");
+    s->guess.breaker = qn_new((size_t)s->breakers.n, sizeof *s->guess.breaker);
+    if (!s->dry.longest || !s->guess.breaker) return qn_fail(err, QN_ERR_NOMEM, "no memory for the DRY sampler");
     if (window_of(o->dry_last_n) > s->past.window) s->past.window = window_of(o->dry_last_n);
     return QN_OK;
 }
@@ -201,6 +211,7 @@ void qn_sampler_close(qn_sampler **sampler)
     free(s->count);
     free(s->dry.z);
     free(s->dry.longest);
+    free(s->guess.breaker);
     free(s);
     *sampler = NULL;
 }
@@ -224,7 +235,7 @@ void qn_sampler_reset(qn_sampler *s)
 
 void qn_past_add(qn_past *p, qn_past_token t, bool *no_memory)
 {
-    if (p->n / 2 >= p->window) { /* twice the window is full: moving one down costs one copy a token on average */
+    if (p->n / 2 >= p->window && !p->keeps_all) { /* twice the window is full: moving one down costs one copy a token on average */
         memmove(p->token, p->token + (p->n - p->window), p->window * sizeof *p->token);
         p->n = p->window;
     }
@@ -250,6 +261,7 @@ void qn_sampler_accept(qn_sampler *s, int32_t token)
     if (s->past.window) qn_past_add(&s->past, (qn_past_token){ token, text_breaks(s, token) }, &s->no_memory);
     if (!s->count || s->no_memory) return;
     s->count[token]++;
+    if (s->past.keeps_all) s->guess.token[s->guess.n++] = token;
     const size_t last_n = window_of(s->o.penalty_last_n);
     if (s->past.n > last_n) s->count[s->past.token[s->past.n - 1 - last_n].id]--;
 }
@@ -295,7 +307,8 @@ qn_status qn_sampler_weigh(qn_sampler *s, const float *logits, const qn_cands **
     return QN_OK;
 }
 
-static int32_t draw(const qn_cands *c, double u)
+/* @param end  out: where the chosen one's part of [0, 1) ends */
+static int32_t draw(const qn_cands *c, double u, double *end)
 {
     int32_t last = 0;
     double sum = 0;
@@ -305,21 +318,42 @@ static int32_t draw(const qn_cands *c, double u)
         sum += c->p[i];
         if (u < sum) break;
     }
+    *end = sum;
     return last; /* where rounding leaves the sum below u: the last that can be chosen */
 }
 
+/* Twice the distance to where a neighbour's part begins. Nothing lies beyond 0 and 1. */
+static double sure_of(double u, double p, double end)
+{
+    const double begin = end - p, below = begin > 1e-9 ? u - begin : 1, above = end < 1 - 1e-9 ? end - u : 1;
+    const double near = 2 * (below < above ? below : above);
+    return near < 1 ? near : 1;
+}
+
 /* Surprise under the distribution before the cut, as in the paper; a move towards the target. */
-static qn_status pick_mirostat(qn_sampler *s, int32_t *token)
+static void pick_mirostat(qn_sampler *s, int32_t *token, double *sure)
 {
     qn_cands *c = &s->cands;
     const qn_softmax whole = qn_cands_softmax(c);
     qn_cut_mirostat(c, s->mu);
     qn_cands_softmax(c);
-    const int32_t i = draw(c, qn_random_unit(&s->random));
+    double end;
+    const double u = qn_random_unit(&s->random);
+    const int32_t i = draw(c, u, &end);
     const double surprise = ((double)whole.max + whole.log_sum - (double)c->logit[i]) * QN_LOG2_E;
     s->mu -= (double)s->o.mirostat_eta * (surprise - (double)s->o.mirostat_tau);
     *token = qn_cands_id(c, i);
-    return QN_OK;
+    *sure = sure_of(u, c->p[i], end);
+}
+
+static void pick_drawn(qn_sampler *s, int32_t *token, double *sure)
+{
+    double end;
+    qn_cands_softmax(&s->cands);
+    const double u = qn_random_unit(&s->random);
+    const int32_t i = draw(&s->cands, u, &end);
+    *token = qn_cands_id(&s->cands, i);
+    *sure = sure_of(u, s->cands.p[i], end);
 }
 
 qn_status qn_sampler_pick(qn_sampler *s, const float *logits, int32_t *token, qn_err *err)
@@ -329,13 +363,51 @@ qn_status qn_sampler_pick(qn_sampler *s, const float *logits, int32_t *token, qn
 
 qn_status qn_sampler_pick_grouped(qn_sampler *s, const float *logits, const qn_extremes *group, int32_t *token, qn_err *err)
 {
+    double sure;
     QN_TRY(run_chain(s, logits, group, err));
-    if (is_greedy(&s->o)) {
-        *token = qn_cands_argmax(&s->cands);
+    if (is_greedy(&s->o)) *token = qn_cands_argmax(&s->cands);
+    else if (s->o.mirostat) pick_mirostat(s, token, &sure);
+    else pick_drawn(s, token, &sure);
+    return QN_OK;
+}
+
+/* ---- guesses ---- */
+
+void qn_sampler_guess_begin(qn_sampler *s)
+{
+    s->guess.random = s->random;
+    s->guess.mu = s->mu;
+    s->guess.n_past = s->past.n;
+    s->guess.no_memory = s->no_memory;
+    s->guess.n = 0;
+    for (int32_t i = 0; i < s->breakers.n; i++) s->guess.breaker[i] = s->breakers.string[i].state;
+    s->past.keeps_all = true;
+}
+
+void qn_sampler_guess_end(qn_sampler *s)
+{
+    const size_t last_n = window_of(s->o.penalty_last_n);
+    for (int32_t i = s->guess.n - 1; i >= 0; i--) {
+        const size_t n = s->guess.n_past + (size_t)i + 1; /* tokens when it was accepted */
+        s->count[s->guess.token[i]]--;
+        if (s->past.window && n > last_n) s->count[s->past.token[n - 1 - last_n].id]++;
+    }
+    s->random = s->guess.random;
+    s->mu = s->guess.mu;
+    s->past.n = s->guess.n_past;
+    for (int32_t i = 0; i < s->breakers.n; i++) s->breakers.string[i].state = s->guess.breaker[i];
+    s->past.keeps_all = false;
+    s->no_memory = s->guess.no_memory;
+}
+
+qn_status qn_sampler_guess(qn_sampler *s, const float *logits, const qn_extremes *group, int32_t *token, double *sure, qn_err *err)
+{
+    QN_TRY(run_chain(s, logits, group, err));
+    if (!is_greedy(&s->o)) {
+        (s->o.mirostat ? pick_mirostat : pick_drawn)(s, token, sure);
         return QN_OK;
     }
-    if (s->o.mirostat) return pick_mirostat(s, token);
-    qn_cands_softmax(&s->cands);
-    *token = qn_cands_id(&s->cands, draw(&s->cands, qn_random_unit(&s->random)));
+    *token = qn_cands_argmax(&s->cands);
+    *sure = tanh(0.5 * (double)qn_cands_lead(&s->cands));
     return QN_OK;
 }

@@ -20,6 +20,21 @@ qn_status qn_sampler_weigh(qn_sampler *s, const float *logits, const qn_cands **
 /** qn_sampler_pick with the extremes of each QN_RANK_GROUP logits, or NULL. The same token. */
 qn_status qn_sampler_pick_grouped(qn_sampler *s, const float *logits, const qn_extremes *group, int32_t *token, qn_err *err);
 
+/* ---- guesses: what a drafter does with the sampler of the text it continues ---- */
+
+/** Tokens accepted in one guess. */
+enum { QN_GUESS_MAX = 16 };
+/** Remember the random stream, the tokens looked back on, everything that choosing changes. */
+void qn_sampler_guess_begin(qn_sampler *s);
+/** Go back to what was remembered. No pick that follows can tell that there was a guess. */
+void qn_sampler_guess_end(qn_sampler *s);
+/**
+ * qn_sampler_pick_grouped, and how far another model's logits may be from these until it picks another token with the same random number: 0 (as
+ * good as chance) to 1. Highest probability: tanh(m / 2), m the distance of the two highest logits. Drawn: twice the distance of the
+ * random number from the nearer end of the token's interval, at most 1.
+ */
+qn_status qn_sampler_guess(qn_sampler *s, const float *logits, const qn_extremes *group, int32_t *token, double *sure, qn_err *err);
+
 /* ---- options ---- */
 
 enum { QN_MAX_STAGES = 9 };
@@ -44,6 +59,7 @@ typedef struct qn_past_token {
 typedef struct qn_past {
     qn_past_token *token; /* [n], oldest first */
     size_t n, cap, window;
+    bool keeps_all;       /* nothing is dropped: what is there will be gone back to */
 } qn_past;
 
 void qn_past_add(qn_past *p, qn_past_token t, bool *no_memory);
