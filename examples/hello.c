@@ -22,7 +22,8 @@ int main(int argc, char **argv)
     const qn_generate_opts opts = { .size = sizeof opts, .max_tokens = 200, .on_text = print, .user = stdout };
     bool done = false;
     if (argc == 3) { /* a question with quotes or backslashes in it would have to be escaped as JSON */
-        const int len = snprintf(context, sizeof context, "{\"messages\": [{\"role\": \"user\", \"content\": \"%s\"}], \"add_generation_prompt\": true}", argv[2]);
+        static const char form_of[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"%s\"}], \"add_generation_prompt\": true}";
+        const int len = snprintf(context, sizeof context, form_of, argv[2]);
         const qn_str json = { context, len < (int)sizeof context ? (size_t)len : sizeof context - 1 };
         done = !qn_model_open(&model, argv[1], NULL, &err) && !qn_engine_open(&engine, model, NULL, &err) && !qn_session_open(&session, engine, &err) &&
                !qn_sampler_open(&sampler, model, NULL, &err) && !qn_template_of_model(&form, model, &err) &&

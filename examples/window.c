@@ -164,7 +164,13 @@ static void on_send(GtkWidget *w, gpointer user)
     if (!*said || a->request || !a->engine) return;
     g_ptr_array_add(a->turns, g_strdup(said));
     int32_t *ids = make_prompt(a, &n, &err);
-    const qn_request_opts o = { .size = sizeof o, .prompt = ids, .n_prompt = (int32_t)n, .on_text = on_text, .on_end = on_end, .user = a };
+    qn_sample_opts sampling;
+    qn_sample_opts_init(&sampling);
+    sampling.temperature = 0.2f; /* small models wander off at more */
+    sampling.seed = QN_SEED_RANDOM;
+    const qn_request_opts o = {
+        .size = sizeof o, .prompt = ids, .n_prompt = (int32_t)n, .sampling = &sampling, .on_text = on_text, .on_end = on_end, .user = a,
+    };
     if (!ids || qn_engine_submit(a->engine, &o, &a->request, &err) != QN_OK) {
         g_ptr_array_remove_index(a->turns, a->turns->len - 1);
         set_status(a, err.text);
@@ -231,7 +237,8 @@ static gboolean watch_load(gpointer user)
     qn_model_info m;
     qn_engine_get_info(a->engine, &e);
     qn_model_get_info(a->model, &m);
-    snprintf(line, sizeof line, "%s, %.0f M parameters, context %d, %d threads, %s", *m.name ? m.name : m.arch, (double)m.n_params / 1e6, e.n_ctx, e.n_threads, e.cpu);
+    snprintf(line, sizeof line, "%s, %.0f M parameters, context %d, %d threads, %s", *m.name ? m.name : m.arch, (double)m.n_params / 1e6, e.n_ctx,
+             e.n_threads, e.cpu);
     set_status(a, line);
     set_busy(a, FALSE);
     return G_SOURCE_REMOVE;
@@ -242,8 +249,9 @@ static gboolean watch_load(gpointer user)
 static void build(app *a)
 {
     static const char css[] =
-        ".user, .model { padding: 8px 12px; border-radius: 12px; } .user { background: #2a6fb5; color: white; } .model { background: #e9ebee; color: #202226; } "
-        ".log { background: white; } .note { color: #666a70; font-size: 85%; }";
+        ".user, .model { padding: 8px 12px; border-radius: 12px; } "
+        ".user { background: #2a6fb5; color: white; } .model { background: #e9ebee; color: #202226; } "
+        "viewport { background: white; } .note { color: #666a70; font-size: 85%; }";
     GtkCssProvider *style = gtk_css_provider_new();
     GtkWidget *all = gtk_box_new(GTK_ORIENTATION_VERTICAL, 6), *row = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 6);
     gtk_css_provider_load_from_data(style, css, -1, NULL);
@@ -255,8 +263,7 @@ static void build(app *a)
     a->scroll = gtk_scrolled_window_new(NULL, NULL);
     gtk_scrolled_window_set_policy(GTK_SCROLLED_WINDOW(a->scroll), GTK_POLICY_NEVER, GTK_POLICY_AUTOMATIC);
     a->list = gtk_box_new(GTK_ORIENTATION_VERTICAL, 8);
-    gtk_container_set_border_width(GTK_CONTAINER(a->list), 10);
-    gtk_style_context_add_class(gtk_widget_get_style_context(a->list), "log");
+    g_object_set(a->list, "margin", 10, NULL);
     gtk_container_add(GTK_CONTAINER(a->scroll), a->list);
     a->entry = gtk_entry_new();
     gtk_entry_set_placeholder_text(GTK_ENTRY(a->entry), "Say something");

@@ -26,7 +26,7 @@ int chat_resume(chat *c)
     json_error_t e;
     if (!c->session_path) return -1;
     signal(SIGHUP, SIG_IGN); /* a terminal that is closed is the end of input, and what was said is kept */
-    if (access(c->session_path, F_OK) != 0) return -1;
+    if (access(c->session_path, F_OK) != 0) return chat_suspend(c) ? -1 : CLI_FAULT; /* a file that cannot be written is told before one talks */
     if (qn_session_load(c->session, c->session_path, &note, &err) != QN_OK) return cli_failed(&err);
     json_t *o = json_loadb(note.ptr, note.len, JSON_ALLOW_NUL, &e);
     const bool taken = chat_take(c, o, c->session_path, false);
@@ -46,6 +46,5 @@ bool chat_suspend(chat *c)
     if (!text) cli_fault("no memory for the conversation");
     else if (!saved) cli_failed(&err);
     free(text);
-    if (saved && c->interactive) chat_note("(kept in %s)", c->session_path);
     return saved;
 }

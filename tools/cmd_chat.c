@@ -12,7 +12,8 @@ static const char about[] =
     "on in the next, and lines of \"\"\" enclose a text of several lines. /help lists the commands of the chat: /clear /system /regen\n"
     "/undo /save /load /stats /exit. Ctrl-C stops an answer; a second one in a row, at the empty prompt, leaves with exit code 130. The\n"
     "end of input (Ctrl-D) leaves. When piped, each line of stdin is a turn or a command, and stdout holds the answers alone, each with a newline\n"
-    "after it; the exit code is 1 when a turn was not answered. What was typed is kept in chat_history in the cache folder.";
+    "after it; the exit code is 1 when a turn was not answered. What was typed is kept in chat_history in the cache folder. With --session\n"
+    "the conversation and its evaluated context are in FILE: the next start goes on at once. It is for the same model file and cache format.";
 
 static void greet(const chat *c)
 {
@@ -89,6 +90,7 @@ static int run_parsed(chat *c)
             if (c->system || !c->session_path) chat_set_system(c, c->system);
             code = converse(c, in);
             if (c->session_path && !chat_suspend(c)) code = CLI_FAULT;
+            else if (c->session_path && c->interactive) chat_note("(kept in %s)", c->session_path);
         }
         chat_input_close(&in);
     }

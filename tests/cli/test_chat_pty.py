@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import signal
 import sys
 import tempfile
 
@@ -223,6 +224,42 @@ def test_the_context_fills_up():
         c.say("hi")
         c.type("/exit\n")
         assert c.wait() == 0
+
+
+def test_session():
+    with tempfile.TemporaryDirectory(prefix="quern-chat-") as folder:
+        path = os.path.join(folder, "talk")
+        with Chat("-n", "8", "--session", path) as c:
+            c.say("hello there")
+            first = c.messages()
+            c.type("/exit\n")
+            c.expect("(kept in")
+            assert c.wait() == 0
+        size = os.path.getsize(path)
+        with Chat("-n", "8", "--session", path, "--stats") as c:
+            assert b"(2 turns from" in c.seen and b"> hello there" in c.seen, c.seen
+            os.kill(c.pid, signal.SIGHUP)  # a terminal that goes away does not lose what was said
+            c.type("go on\n")
+            prompt, cached = map(int, c.expect(re.compile(rb"prompt +(\d+) tokens \((\d+) of them cached")).groups())
+            c.expect(PROMPT)
+            assert cached >= 8 and prompt > cached, "the first turn is not evaluated again"
+            assert c.messages()[:2] == first and c.said() == ["hello there", "go on"]
+            c.type(CTRL_D)
+            assert c.wait() == 0
+        assert os.path.getsize(path) > 0
+        with open(path, "rb") as f:
+            kept = f.read()
+        assert len(kept) >= size
+        options = ("chat", "-m", chat_model(), "--ctx", "2000", "--session", path)
+        code, _, err = quern(*options, "--cache-type", "Q8_0", code=None)
+        assert code == 1 and "another format" in err, err
+        with open(path, "r+b") as f:
+            f.truncate(len(kept) - 100)
+        code, _, err = quern(*options, stdin=b"lost?\n", code=None)
+        assert code == 1 and "cut short" in err.splitlines()[-1], err
+        assert os.path.getsize(path) == len(kept) - 100, "what is refused is left alone"
+        code, out, err = quern(*options[:-1], os.path.join(folder, "no", "where"), stdin=b"hello\n", code=None)
+        assert code == 1 and out == b"" and "cannot create" in err, (out, err)
 
 
 def test_colour():

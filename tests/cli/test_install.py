@@ -44,7 +44,7 @@ def ask(program, lib):
     missing = subprocess.run([program, "none.gguf", "x"], capture_output=True, text=True, env={**os.environ, "LD_LIBRARY_PATH": lib})
     assert missing.returncode == 1 and "none.gguf" in missing.stderr, missing
     told = subprocess.run([program, chat_model(), "Hello"], capture_output=True, env={**os.environ, "LD_LIBRARY_PATH": lib})
-    assert told.returncode == 0 and len(told.stdout) > 1 and not told.stderr, told
+    assert told.returncode == 0 and told.stdout.endswith(b"\n") and not told.stderr, told  # a random model may have nothing to say
 
 
 def test_files():

@@ -1,6 +1,7 @@
 """`quern run` and the chat in a pipe: stdout is the answer alone, the same bytes whatever the machine does, and the ends of every kind."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -111,6 +112,24 @@ def test_ends():
     assert code == 1 and out == b"" and "context" in err and "8" in err, err
     code, out, err = run("--raw", "-n", "1", "--logit-bias", "99999999=1", code=None)
     assert code == 1 and "bias" in err, err
+
+
+def test_slide():
+    options = ("--raw", "--ignore-end", "--ctx", "96", "-n", "200", "--temp", "0", "--slide")
+    code, out, err = run(*options, "--json", prompt="one two three four", code=None)
+    o = json.loads(out)
+    assert code == 0 and o["n_generated"] == 200 and len(o["ids"]) == 200 and o["finish"] == "length", o
+    m = re.search(r"(\d+) tokens have left it:\n(.+)", err, re.S)
+    assert m and int(m.group(1)) >= 200 - 96, err
+    code, out, again = run(*options, "--keep", "48", "--json", prompt="one two three four", code=None)
+    assert code == 0 and again != err and json.loads(out)["ids"][:80] == o["ids"][:80], again
+    # a conversation lets go of its oldest turns
+    turns = "".join(f"turn number {i}\n" for i in range(12)).encode()
+    chat = ("chat", "-m", chat_model(), "--ctx", "160", "-n", "4", "--temp", "0")
+    code, out, err = quern(*chat, "--slide", stdin=turns, code=None)
+    assert code == 0 and "dropped from the conversation, user: turn number 0\n" in err and "turn number 11" not in err, err
+    code, out, err = quern(*chat, stdin=turns, code=None)
+    assert code == 1 and "outgrown the context" in err, err
 
 
 def test_a_closed_pipe_ends_it():
