@@ -58,7 +58,8 @@ class Result(Structure):
     """What an answer cost: n_prompt, n_cached, n_generated, first_token_seconds ..."""
     _fields_ = [("finish", c_int), ("n_prompt", c_int32), ("n_cached", c_int32), ("n_generated", c_int32), ("prompt_seconds", c_double),
                 ("generate_seconds", c_double), ("first_token_seconds", c_double), ("stop_index", c_int32), ("n_drafted", c_int32),
-                ("n_accepted", c_int32), ("queue_seconds", c_double), ("n_preempted", c_int32), ("slowest_seconds", c_double), ("reserved", c_uint64 * 4)]
+                ("n_accepted", c_int32), ("queue_seconds", c_double), ("n_preempted", c_int32), ("slowest_seconds", c_double),
+                ("draft_gain", c_double), ("n_draft_steps", c_int32), ("reserved", c_uint64 * 2)]
 
 
 class _Event(Structure):

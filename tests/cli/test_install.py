@@ -123,5 +123,27 @@ print(quern.version())
     assert told.strip().startswith("0."), told
 
 
+def test_python_structs():
+    """The module's structs lie in memory as the header's do, or are their beginnings."""
+    lib = installed()
+    told = run(sys.executable, "-c", """
+import ctypes, sys
+sys.path.insert(0, sys.argv[1])
+import quern
+for c, py, whole in (("qn_generate_result", quern.Result, 1), ("qn_event", quern._Event, 1), ("qn_err", quern._Err, 1), ("qn_str", quern._Str, 1),
+                     ("qn_prompt", quern._Prompt, 1), ("qn_engine_opts", quern._EngineOpts, 0), ("qn_sample_opts", quern._SampleOpts, 0),
+                     ("qn_request_opts", quern._RequestOpts, 0)):
+    for name, *_ in py._fields_:
+        print(f"_Static_assert(offsetof({c}, {name}) == {getattr(py, name).offset}, \\"{c}.{name}\\");")
+        print(f"_Static_assert(sizeof((({c} *)0)->{name}) == {getattr(py, name).size}, \\"{c}.{name}\\");")
+    print(f"_Static_assert({ctypes.sizeof(py)} {'==' if whole else '<='} sizeof({c}), \\"{c}\\");")
+""", os.path.join(SOURCE, "examples"), env={"QUERN_LIBRARY": os.path.join(lib, "libquern.so.0")})
+    assert told.count("\n") > 100, told
+    path = os.path.join(FOLDER.name, "layout.c")
+    with open(path, "w", encoding="ascii") as f:
+        f.write("#include <quern.h>\n" + told)
+    run(os.environ.get("CC", "cc"), "-std=c11", "-fsyntax-only", "-I", os.path.join(PREFIX, "include"), path)
+
+
 if __name__ == "__main__":
     main(globals())
