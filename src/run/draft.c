@@ -12,7 +12,7 @@ enum { WEIGHT_AT_FIRST = 4, WEIGHT_OF_ALL = 4 };
 /* Tokens of a grade that are remembered of a stream, and of all; rounds that the gain is a mean of. */
 enum { STREAM_MEMORY = 50, ALL_MEMORY = 400, GAIN_MEMORY = 50 };
 /* Rounds until a drafter that does not pay is tried again: doubled each time that it still does not. */
-enum { QUIET_LEAST = 16, QUIET_MOST = 512 };
+enum { QUIET_LEAST = 8, QUIET_MOST = 512 };
 
 /* ---- open and close ---- */
 

@@ -43,6 +43,7 @@ struct qn_drafter {
     const qn_draft_kind *kind;
     qn_engine *engine;       /* whose text is drafted                                        */
     qn_engine *model;        /* that drafts; NULL: none                                      */
+    bool shares_kv;          /* the model is a twin, which reads the timelines of the engine itself */
     int32_t n_max;           /* tokens of a stream in a round                                */
     pthread_mutex_t lock;    /* of what belongs to streams: they close without the engine's  */
     qn_odds odds;            /* of all streams so far: where a new one begins                */

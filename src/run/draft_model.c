@@ -1,8 +1,13 @@
-/* A model that drafts: smaller than the one it drafts for, or the same one in fewer bits. It has an engine of its own on the same threads, and a
- * timeline for every stream; the drafts of all streams advance together, a token in each of its steps. */
+/* A model that drafts: smaller than the one it drafts for, or the same one in fewer bits. It has an engine of its own on the same threads; the drafts
+ * of all streams advance together, a token in each of its steps.
+ *
+ * A smaller model has a timeline for every stream, and reads its text. A twin reads the keys and values that the model itself has made: there is
+ * nothing to catch up with, and its roundings do not add up from token to token. Its own for drafted tokens lie behind the end of the model's
+ * timeline, where the model's step writes over them. */
 #include "src/base/mem.h"
 #include "src/base/pool.h"
 #include "src/run/draft.h"
+#include "src/run/session_file.h"
 #include "src/sample/sampler.h"
 #include "src/token/vocab.h"
 
@@ -20,6 +25,7 @@ typedef struct view {
     int32_t base;            /* token of the text that is the timeline's first               */
     int32_t n_held;          /* position whose state is kept                                 */
     int32_t n_pending;       /* tokens of the next step, the last ones of text and draft     */
+    int32_t n_ahead;         /* of a twin: tokens evaluated behind the model's timeline      */
 } view;
 
 /* ---- vocabularies ---- */
@@ -47,13 +53,28 @@ static qn_status check_vocab(const qn_model *model, const qn_model *draft, qn_er
     return QN_OK;
 }
 
+/* The same model, in other formats: its keys and values are nearly the model's own. */
+static bool is_twin(const qn_model *model, const qn_model *draft)
+{
+    char a[33], b[33];
+    qn_model_fingerprint(model, a);
+    qn_model_fingerprint(draft, b);
+    return !strcmp(a, b);
+}
+
 qn_status qn_draft_model_open(qn_drafter *d, const qn_model *model, qn_err *err)
 {
     const qn_engine *host = d->engine;
+    qn_engine_info info;
     QN_TRY(check_vocab(host->model, model, err));
-    const qn_engine_opts o = { .size = sizeof o, .n_ctx = host->n_ctx, .n_chunk = host->n_chunk, .cpu = host->kernels.level, .act_bits = 8,
-                               .n_sessions = host->n_sessions };
-    const qn_status s = qn_engine_open_guest(&d->model, model, &o, host, err);
+    qn_engine_get_info(host, &info);
+    qn_engine_opts o = { .size = sizeof o, .n_ctx = host->n_ctx, .n_chunk = host->n_chunk, .cpu = host->kernels.level, .n_sessions = host->n_sessions };
+    d->shares_kv = is_twin(host->model, model);
+    if (d->shares_kv) {
+        o.cache_type_k = info.cache_type_k;
+        o.cache_type_v = info.cache_type_v;
+    }
+    const qn_status s = qn_engine_open_guest(&d->model, model, &o, host, !d->shares_kv, err);
     if (s != QN_OK) return err ? qn_fail_in(err, s, "the draft model") : s;
     if (model->net.n_vocab == host->model->net.n_vocab) return QN_OK;
     void *logits;
@@ -68,15 +89,14 @@ qn_status qn_draft_model_open(qn_drafter *d, const qn_model *model, qn_err *err)
 static bool stream_open(qn_drafter *d, qn_guess *g)
 {
     view *v = g->own = qn_new(1, sizeof *v);
-    return v && qn_kv_open(&v->kv, d->model->kv_pool, NULL) == QN_OK;
+    return v && (d->shares_kv || qn_kv_open(&v->kv, d->model->kv_pool, NULL) == QN_OK);
 }
 
 static void stream_close(qn_drafter *d, qn_guess *g)
 {
-    (void)d;
     view *v = g->own;
     if (!v) return;
-    if (v->kv) qn_kv_close(&v->kv);
+    if (v->kv && !d->shares_kv) qn_kv_close(&v->kv);
     free(v);
     g->own = NULL;
 }
@@ -166,26 +186,40 @@ static bool choose(const qn_drafter *d, qn_guess *g, int32_t row, const qn_extre
     return s->o.ignore_end || !qn_token_is_end(s->engine->model, id);
 }
 
+/* Of those whose next step has room, the steps' parts. @return their number; they are moved to the front */
+static int32_t make_parts(const qn_drafter *d, qn_guess **g, int32_t n, qn_step_part *part, int32_t *ahead, int32_t *n_tokens)
+{
+    int32_t n_parts = 0;
+    *n_tokens = 0;
+    for (int32_t i = 0; i < n; i++) {
+        const view *v = g[i]->own;
+        const int32_t end = qn_kv_position(v->kv) + v->n_ahead + v->n_pending;
+        if (*n_tokens + v->n_pending > d->model->n_chunk || (d->shares_kv && qn_kv_missing(v->kv, end) > 0) || !qn_kv_reserve(v->kv, end)) continue;
+        part[n_parts] = (qn_step_part){ v->kv, g[i]->stream->token + g[i]->stream->n + g[i]->n - v->n_pending, v->n_pending, 1 };
+        ahead[n_parts] = v->n_ahead;
+        *n_tokens += v->n_pending;
+        g[n_parts++] = g[i];
+    }
+    return n_parts;
+}
+
 /* A token more for each of them. @return how many of them go on, moved to the front */
 static int32_t advance(qn_drafter *d, qn_guess **g, int32_t n)
 {
     qn_engine *m = d->model;
     qn_step_part part[QN_DRAFT_MAX];
-    int32_t n_tokens = 0, n_parts = 0;
-    for (int32_t i = 0; i < n; i++) {
-        view *v = g[i]->own;
-        if (n_tokens + v->n_pending > m->n_chunk || !qn_kv_reserve(v->kv, qn_kv_position(v->kv) + v->n_pending)) continue;
-        part[n_parts] = (qn_step_part){ v->kv, g[i]->stream->token + g[i]->stream->n + g[i]->n - v->n_pending, v->n_pending, 1 };
-        n_tokens += v->n_pending;
-        g[n_parts++] = g[i];
-    }
+    int32_t ahead[QN_DRAFT_MAX], n_tokens;
+    const int32_t n_parts = make_parts(d, g, n, part, ahead, &n_tokens);
     const double began = qn_now();
-    if (n_parts == 0 || !qn_engine_step(m, part, n_parts, m->logits, NULL)) return 0;
+    if (n_parts == 0) return 0;
+    if (d->shares_kv) qn_engine_look_ahead(m, part, ahead, n_parts, m->logits);
+    else if (!qn_engine_step(m, part, n_parts, m->logits, NULL)) return 0;
     if (n_tokens == n_parts) qn_line_note(&d->draft, n_parts, qn_now() - began);
     int32_t n_left = 0;
     for (int32_t i = 0; i < n_parts; i++) {
         view *v = g[i]->own;
-        if (g[i]->n == 0 && qn_kv_hold(v->kv)) v->n_held = qn_kv_position(v->kv);
+        if (d->shares_kv) v->n_ahead += v->n_pending;
+        else if (g[i]->n == 0 && qn_kv_hold(v->kv)) v->n_held = qn_kv_position(v->kv);
         v->n_pending = 1;
         if (choose(d, g[i], i, n_parts <= QN_OWN_ROWS ? m->exec.extremes : NULL)) g[n_left++] = g[i];
     }
@@ -208,6 +242,24 @@ static int32_t those_that_go_on(const qn_drafter *d, qn_guess **g, int32_t n)
     return n_left;
 }
 
+/* Make the timeline ready for the first step. */
+static bool begin(qn_drafter *d, qn_guess *g)
+{
+    view *v = g->own;
+    if (!d->shares_kv) return read_text(d, g, v, look_at(d, g, v));
+    v->kv = g->stream->kv;
+    v->n_ahead = 0;
+    v->n_pending = g->stream->n - qn_kv_position(v->kv);
+    return qn_kv_hold(v->kv);
+}
+
+static void end(qn_drafter *d, qn_guess *g)
+{
+    const view *v = g->own;
+    if (d->shares_kv && qn_kv_has_state(v->kv) && v->n_ahead > 0) qn_kv_abandon(v->kv); /* back to the state that was kept */
+    qn_sampler_guess_end(g->stream->sampler);
+}
+
 static void propose(qn_drafter *d, qn_guess *const *guesses, int32_t n)
 {
     qn_guess *g[QN_DRAFT_MAX], *begun[QN_DRAFT_MAX];
@@ -215,11 +267,11 @@ static void propose(qn_drafter *d, qn_guess *const *guesses, int32_t n)
     n = those_that_go_on(d, g, n);
     int32_t n_begun = 0;
     for (int32_t i = 0; i < n; i++)
-        if (read_text(d, g[i], g[i]->own, look_at(d, g[i], g[i]->own))) begun[n_begun++] = g[i];
+        if (begin(d, g[i])) begun[n_begun++] = g[i];
     for (int32_t i = 0; i < n_begun; i++) qn_sampler_guess_begin(begun[i]->stream->sampler);
     memcpy(g, begun, (size_t)n_begun * sizeof *g);
     for (n = n_begun; n > 0; n = those_that_go_on(d, g, n)) n = advance(d, g, n);
-    for (int32_t i = 0; i < n_begun; i++) qn_sampler_guess_end(begun[i]->stream->sampler);
+    for (int32_t i = 0; i < n_begun; i++) end(d, begun[i]);
 }
 
 const qn_draft_kind qn_draft_model = { stream_open, stream_close, propose };

@@ -5,7 +5,11 @@
 #define SLOPE_WEIGHT 4.0
 /* of the mean; a step with more tokens is never cheaper, whatever noise says */
 #define LEAST_SLOPE 0.005
-#define MEMORY 100.0
+#define MEMORY 50.0
+/* Nothing makes a step faster than it is, and much makes it slower: first touches of memory, other programs. So times far below what
+ * was expected show that this was wrong, and those far above count as so many times it. */
+#define TOO_FAST 0.6
+#define TOO_SLOW 1.5
 
 double qn_line_slope(const qn_line *l)
 {
@@ -26,6 +30,7 @@ double qn_line_at(const qn_line *l, double n)
 void qn_line_note(qn_line *l, double n, double seconds)
 {
     const double expected = qn_line_at(l, n), keep = 1 - 1 / MEMORY;
-    const double t = l->w > 0 && seconds > 3 * expected ? 3 * expected : seconds;
+    if (seconds < TOO_FAST * expected) *l = (qn_line){ 0 };
+    const double t = l->w > 0 && seconds > TOO_SLOW * expected ? TOO_SLOW * expected : seconds;
     *l = (qn_line){ l->w * keep + 1, l->n * keep + n, l->t * keep + t, l->nn * keep + n * n, l->nt * keep + n * t };
 }

@@ -31,7 +31,7 @@ typedef struct qn_line {
     double w, n, t, nn, nt;  /* sums of weights, n, t, n^2, n t                              */
 } qn_line;
 
-/** A time above three times what was expected is somebody else's doing, and counts as that much. */
+/** One step of n took so long. Single steps that something else has made slow count little. */
 void qn_line_note(qn_line *l, double n, double seconds);
 /** @return 0: nothing is known yet */
 double qn_line_at(const qn_line *l, double n);

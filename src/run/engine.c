@@ -32,6 +32,8 @@ static qn_status check_memory(const qn_engine *e, qn_err *err)
     const uint64_t scratch = e->memory_bytes + e->logits_bytes, have = qn_memory_available();
     const double kv = kv_bytes(e), need = kv + (double)scratch;
     if (need <= (double)have) return QN_OK;
+    if (kv == 0)
+        return qn_fail(err, QN_ERR_NOMEM, "the buffers of a step take %.2f GB of memory, and %.2f GB are available", need / 1e9, (double)have / 1e9);
     const double per_position = kv / e->n_timelines / e->n_ctx;
     const double fits = have > scratch ? (double)(have - scratch) / per_position * 0.9 : 0;
     if (e->n_timelines != 1)
@@ -69,7 +71,7 @@ static qn_status open_step(qn_engine *e, qn_err *err)
 }
 
 /* @param host  the engine that this one drafts for: its threads serve both; or NULL */
-static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_threads, const qn_engine *host, qn_err *err)
+static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_threads, const qn_engine *host, bool own_kv, qn_err *err)
 {
     const qn_net *net = &e->model->net;
     if (o->act_bits != 0 && o->act_bits != 8 && o->act_bits != 16)
@@ -87,7 +89,7 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
     QN_TRY(qn_net_plan(net, e->n_ctx, &e->plan, err));
     QN_TRY(qn_net_kv_layout(net, e->exec.kv_k, e->exec.kv_v, e->n_ctx, e->n_chunk, &e->kv_layout, err));
     QN_TRY(size_kv(e, o, err));
-    if (host) e->n_timelines = host->n_timelines;
+    if (host) e->n_timelines = own_kv ? host->n_timelines : 0;
     e->is_guest = host != NULL;
     if (host) e->pool = host->pool;
     else QN_TRY(qn_pool_open(&e->pool, n_threads, err));
@@ -96,7 +98,7 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
     e->n_logits = qn_engine_n_logits(e->n_sessions);
     e->logits_bytes = (size_t)e->n_logits * (size_t)net->n_vocab * sizeof(float);
     QN_TRY(check_memory(e, err));
-    QN_TRY(qn_kv_pool_open(&e->kv_pool, e->kv_layout, e->n_timelines, err));
+    if (own_kv) QN_TRY(qn_kv_pool_open(&e->kv_pool, e->kv_layout, e->n_timelines, err));
     QN_TRY(open_step(e, err));
     QN_TRY(qn_pages_new(&e->memory, e->memory_bytes, "the buffers of a step", err));
     qn_exec_place(&e->exec, &e->plan, e->n_chunk, e->n_ctx, n_threads, e->memory);
@@ -117,7 +119,8 @@ qn_status qn_engine_open(qn_engine **out, const qn_model *model, const qn_engine
     return qn_engine_open_threads(out, model, &o, asked < most ? asked : most, err);
 }
 
-static qn_status open_engine(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, int32_t n_threads, const qn_engine *host, qn_err *err)
+static qn_status open_engine(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, int32_t n_threads, const qn_engine *host, bool own_kv,
+                             qn_err *err)
 {
     *out = NULL;
     qn_engine_opts o;
@@ -131,7 +134,7 @@ static qn_status open_engine(qn_engine **out, const qn_model *model, const qn_en
         return qn_fail(err, QN_ERR_NOMEM, "the system has no lock left for an engine");
     }
     qn_status s = qn_stats_open(&e->stats, err);
-    if (s == QN_OK) s = open_parts(e, &o, n_threads, host, err);
+    if (s == QN_OK) s = open_parts(e, &o, n_threads, host, own_kv, err);
     if (s != QN_OK) qn_engine_close(&e);
     *out = e;
     return s;
@@ -139,12 +142,12 @@ static qn_status open_engine(qn_engine **out, const qn_model *model, const qn_en
 
 qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, int32_t n_threads, qn_err *err)
 {
-    return open_engine(out, model, opts, n_threads, NULL, err);
+    return open_engine(out, model, opts, n_threads, NULL, true, err);
 }
 
-qn_status qn_engine_open_guest(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, const qn_engine *host, qn_err *err)
+qn_status qn_engine_open_guest(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, const qn_engine *host, bool own_kv, qn_err *err)
 {
-    return open_engine(out, model, opts, 0, host, err);
+    return open_engine(out, model, opts, 0, host, own_kv, err);
 }
 
 void qn_engine_close(qn_engine **engine)

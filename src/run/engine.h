@@ -71,14 +71,24 @@ typedef struct qn_step_part {
  */
 bool qn_engine_step(qn_engine *e, const qn_step_part *part, int32_t n_parts, float *logits, const atomic_bool *cancel);
 
+/**
+ * A step that leaves timelines where they are: its keys and values lie behind their positions until the next step writes over them. States move
+ * on; whoever goes back to one has kept it (qn_kv_hold).
+ * @param ahead  [n_parts] tokens evaluated so before
+ */
+void qn_engine_look_ahead(qn_engine *e, const qn_step_part *part, const int32_t *ahead, int32_t n_parts, float *logits);
+
 /** A sentence about a pool without free blocks. @return QN_ERR_CTX_FULL */
 qn_status qn_engine_pool_full(const qn_engine *e, qn_err *err);
 
 /** qn_engine_open with exactly n_threads threads (0: the default), more than there are CPUs too: for tests. */
 qn_status qn_engine_open_threads(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, int32_t n_threads, qn_err *err);
 
-/** An engine on the threads of another, with a KV cache for as many timelines: only one of the two evaluates at a time. */
-qn_status qn_engine_open_guest(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, const qn_engine *host, qn_err *err);
+/**
+ * An engine on the threads of another: only one of the two evaluates at a time.
+ * @param own_kv  a KV cache for as many timelines; else none, for a model that reads the host's: the layouts must be the same
+ */
+qn_status qn_engine_open_guest(qn_engine **out, const qn_model *model, const qn_engine_opts *opts, const qn_engine *host, bool own_kv, qn_err *err);
 
 /** Evaluate as qn_session_eval_all does, with an observer of every product's rows. No logits are kept: the observer must end the head's stage
  *  by returning false. */
