@@ -100,6 +100,7 @@ void qn_scheduler_end(qn_scheduler *s, qn_choice *c, qn_status status, const qn_
         pthread_mutex_unlock(&s->engine->lock);
     }
     qn_stats_ended(&s->engine->stats, &c->stream.r, c->has_run);
+    qn_stats_queue(&s->engine->stats, s->waiting.n, s->running.n);
     if (r->o.on_end) r->o.on_end(r->o.user, c->i, &c->stream.r, status == QN_OK ? NULL : &own);
     pthread_mutex_lock(&s->lock);
     c->err = own;
