@@ -1,6 +1,6 @@
-#include "models/model.h"
+#include "models/granite.h"
 
-static const qn_key_row keys[] = {
+const qn_key_row qn_granite_keys[QN_GRANITE_KEYS] = {
     { "logit_scale", QN_KEY_FLOAT, offsetof(qn_net, logit_scale), true, 0, 0 },
     { "residual_scale", QN_KEY_FLOAT, offsetof(qn_net, residual_scale), false, 0, 0 },
     { "embedding_scale", QN_KEY_FLOAT, offsetof(qn_net, embed_scale), false, 0, 0 },
@@ -8,10 +8,11 @@ static const qn_key_row keys[] = {
 };
 
 /* Logits are divided by their scale. A scale of 0 stands for none. */
-static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
+qn_status qn_granite_adjust(qn_net *net, const qn_file *file, qn_err *err)
 {
     (void)file;
-    if (!(net->logit_scale > 0)) return qn_fail(err, QN_ERR_FORMAT, "granite.logit_scale is %g; it must be above 0", (double)net->logit_scale);
+    if (!(net->logit_scale > 0)) return qn_fail(err, QN_ERR_FORMAT, "%s.logit_scale is %g; it must be above 0", net->arch->name,
+                                                (double)net->logit_scale);
     net->logit_scale = 1 / net->logit_scale;
     if (net->residual_scale == 0) net->residual_scale = 1;
     if (net->embed_scale == 0) net->embed_scale = 1;
@@ -26,7 +27,7 @@ const qn_arch qn_arch_granite = {
     .mixer = &qn_mix_attention,
     .ff = &qn_ff_dense,
     .act = QN_UNARY_SILU,
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .adjust = adjust,
+    .keys = qn_granite_keys,
+    .n_keys = QN_GRANITE_KEYS,
+    .adjust = qn_granite_adjust,
 };

@@ -1,21 +1,4 @@
-#include "models/model.h"
-
-#define NET(field) offsetof(qn_net, field)
-static const qn_key_row keys[] = {
-    { "logit_scale", QN_KEY_FLOAT, NET(logit_scale), true, 0, 0 },
-    { "residual_scale", QN_KEY_FLOAT, NET(residual_scale), false, 0, 0 },
-    { "embedding_scale", QN_KEY_FLOAT, NET(embed_scale), false, 0, 0 },
-    { "attention.scale", QN_KEY_FLOAT, NET(attn_scale), false, 0, 0 },
-};
-
-/* Logits are divided by their scale (IBM Granite Team 2025). */
-static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
-{
-    (void)file;
-    if (net->logit_scale == 0) return qn_fail(err, QN_ERR_FORMAT, "%s.logit_scale is 0", net->arch->name);
-    net->logit_scale = 1 / net->logit_scale;
-    return QN_OK;
-}
+#include "models/granite.h"
 
 static const qn_expert_rules experts = { .gate = QN_GATE_SOFTMAX, .normalised = true };
 
@@ -29,8 +12,8 @@ const qn_arch qn_arch_granitemoe = {
     .others = { &qn_ff_experts },
     .experts = &experts,
     .act = QN_UNARY_SILU,
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
+    .keys = qn_granite_keys,
+    .n_keys = QN_GRANITE_KEYS,
     .layers = qn_layers_experts,
-    .adjust = adjust,
+    .adjust = qn_granite_adjust,
 };

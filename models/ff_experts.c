@@ -56,9 +56,10 @@ static const qn_tensor_row tensors[] = {
 static int32_t shared_width(const qn_expert_rules *rules, const qn_layer *l)
 {
     const qn_layer_experts *x = &l->x;
-    if (x->n_ff_shared) return x->n_ff_shared;
+    const int32_t each = x->n_ff_shared ? x->n_ff_shared : x->n_ff;
+    if (x->n_ff_shared && !(rules->shared & QN_SHARED_EACH)) return x->n_ff_shared;
     if (!(rules->shared & QN_SHARED_BY_COUNT)) return rules->shared & QN_SHARED_AS_DENSE ? l->n_ff : 0;
-    return (int64_t)x->n_shared * x->n_ff <= 1 << 24 ? x->n_shared * x->n_ff : -1;
+    return (int64_t)x->n_shared * each <= 1 << 24 ? x->n_shared * each : -1;
 }
 
 static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
@@ -72,7 +73,7 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
         return qn_fail(err, QN_ERR_FORMAT, "layer %d: %d of %d experts do not come from %d of %d groups", i, x->n_used, x->n, e->n_groups_used, e->n_groups);
     if (rules->heeds & QN_HEED_GATE && (e->gate < 0 || e->gate > QN_GATE_SOFTMAX_CHOSEN))
         return qn_fail(err, QN_ERR_UNSUPPORTED, "%s.expert_gating_func is %d; quern knows 1 to %d", net->arch->name, e->gate, QN_GATE_SOFTMAX_CHOSEN);
-    if (x->n_ff == 0) x->n_ff = rules->divides_ff ? l->n_ff / x->n_used : l->n_ff;
+    if (x->n_ff == 0 || rules->ff_as_dense) x->n_ff = rules->divides_ff ? l->n_ff / x->n_used : l->n_ff;
     x->n_ff_shared = shared_width(rules, l);
     if (x->n_ff < 1 || x->n_ff_shared < 0)
         return qn_fail(err, QN_ERR_FORMAT, "layer %d has experts of %d rows, and a shared one of %d", i, x->n_ff, x->n_ff_shared);
@@ -82,13 +83,14 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
 
 qn_status qn_layers_experts(qn_net *net, const qn_file *file, qn_err *err)
 {
-    int32_t n = 0, n_dense = 0;
+    int32_t n = 0, n_dense = 0, step = 1;
     QN_TRY(qn_net_read_i32(net, file, "expert_count", 0, QN_MAX_EXPERTS, &n, err));
     QN_TRY(qn_net_read_i32(net, file, "leading_dense_block_count", 0, QN_MAX_LAYERS, &n_dense, err));
+    QN_TRY(qn_net_read_i32(net, file, "interleave_moe_layer_step", 1, QN_MAX_LAYERS, &step, err));
     if (n <= 1 && net->arch->ff == &qn_ff_dense) return QN_OK;
     for (int32_t i = 0; i < net->n_layer; i++) {
         qn_layer *l = &net->layer[i];
-        l->ff = i < n_dense ? &qn_ff_dense : &qn_ff_experts;
+        l->ff = i < n_dense || (i + 1) % step ? &qn_ff_dense : &qn_ff_experts;
         if (qn_net_has_tensor(file, "blk.%d.ffn_gate_up_exps.weight", i)) l->features |= QN_F_GATE_UP_FUSED;
         else if (qn_net_has_tensor(file, "blk.%d.ffn_gate_exps.weight", i)) l->features &= ~QN_F_GATE_UP_FUSED;
     }

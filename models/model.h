@@ -207,13 +207,15 @@ extern const qn_part qn_mix_attention, qn_mix_latent, qn_mix_selective, qn_mix_s
 
 /** How an architecture's experts differ from those of others, and which keys it heeds. */
 enum { QN_HEED_GATE = 1, QN_HEED_NORM = 2, QN_HEED_SCALE = 4 };
-enum { QN_SHARED_BY_COUNT = 1, QN_SHARED_AS_DENSE = 2 };
+enum { QN_SHARED_BY_COUNT = 1, QN_SHARED_AS_DENSE = 2, QN_SHARED_EACH = 4 };
 typedef struct qn_expert_rules {
     qn_gate_kind gate;           /* where the file's expert_gating_func is absent or not heeded */
     bool normalised;             /* where expert_weights_norm is not heeded                  */
     uint32_t heeds;
+    bool ff_as_dense;            /* an expert has feed_forward_length rows whatever expert_feed_forward_length is */
     bool divides_ff;             /* without expert_feed_forward_length, an expert is a share of feed_forward_length, else all of it */
-    uint32_t shared;             /* without expert_shared_feed_forward_length: of expert_shared_count experts' size, as the dense one, or 0: none */
+    uint32_t shared;             /* without expert_shared_feed_forward_length: of expert_shared_count experts' size, as the dense one, or 0: none;
+                                  * EACH: with it, so many times that */
 } qn_expert_rules;
 /** For hooks, and one by itself: the layers behind the leading dense ones have experts; none where the file has no experts and the architecture is a
  *  dense one by its `ff`. */
