@@ -150,6 +150,7 @@ static qn_status read_parts(qn_net *net, const qn_file *file, qn_err *err)
 static void set_defaults(qn_net *net)
 {
     net->logit_scale = net->residual_scale = 1;
+    if (net->features & QN_F_ALIBI) net->max_alibi_bias = 8;
     net->embed_scale = net->features & QN_F_EMBED_SQRT ? sqrtf((float)net->n_embd) : 1;
 }
 
@@ -172,6 +173,9 @@ qn_status qn_net_read_hparams(qn_net *net, const qn_file *file, qn_err *err)
     QN_TRY(open_layers(net, file, err));
     QN_TRY(refuse_extras(net, file, err));
     QN_TRY(qn_net_read_keys(net, file, net->arch->keys, net->arch->n_keys, err));
+    if (!(net->max_alibi_bias >= 0 && net->max_alibi_bias <= QN_MAX_ALIBI_BIAS))
+        return qn_fail(err, QN_ERR_FORMAT, "%s.attention.max_alibi_bias is %g; it must be from 0 to %d", net->arch->name, (double)net->max_alibi_bias,
+                       QN_MAX_ALIBI_BIAS);
     QN_TRY(read_parts(net, file, err));
     for (int32_t i = 0; i < net->n_layer && !net->head_dim; i++) net->head_dim = net->layer[i].head_dim;
     QN_TRY(qn_net_read_rope(net, file, err));

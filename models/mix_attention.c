@@ -74,6 +74,7 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
         .temp_scale = net->attn_temp_scale,
         .temp_span = net->attn_temp_span,
         .softcap = net->attn_softcap,
+        .max_bias = net->max_alibi_bias,
         .sinks = l->sinks.w,
         .q_norm = head_norm(net, l, &l->q_norm),
         .k_norm = head_norm(net, l, &l->k_norm),

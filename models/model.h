@@ -11,7 +11,7 @@
 
 #include "src/ops/plan.h"
 
-enum { QN_MAX_LAYERS = 1024, QN_MAX_HEAD_DIM = 512, QN_MAX_SPLITS = 3, QN_MAX_OTHERS = 4 };
+enum { QN_MAX_LAYERS = 1024, QN_MAX_HEAD_DIM = 512, QN_MAX_SPLITS = 3, QN_MAX_OTHERS = 4, QN_MAX_ALIBI_BIAS = 1024 };
 
 /** What blocks are made of; a layer starts with those of its architecture and may differ (qn_layer.features). */
 enum {
@@ -54,6 +54,8 @@ enum {
 #define QN_F_ENCODER ((uint64_t)1 << 34)       /* all positions see each other; the model has no next token */
 #define QN_F_TOKEN_TYPES ((uint64_t)1 << 35)   /* embeddings of token types, of which every token has the first */
 #define QN_F_QK_NORM_LATE ((uint64_t)1 << 36)  /* the norms of q and k come behind the rotation               */
+#define QN_F_ALIBI ((uint64_t)1 << 37)         /* linear position biases; the largest is 8 where no key says  */
+#define QN_F_NORM_BIAS_OPTIONAL ((uint64_t)1 << 38) /* norms may have biases: the file tells                  */
 
 typedef struct qn_net qn_net;
 typedef struct qn_arch qn_arch;
@@ -126,6 +128,7 @@ struct qn_net {
     float norm_eps, embed_scale, attn_scale, attn_softcap, logit_softcap, logit_scale, residual_scale, kqv_clamp;
     float attn_temp_scale;       /* of queries: times 1 + scale * log(1 + floor(position / span)); 0: none */
     int32_t attn_temp_span;
+    float max_alibi_bias;        /* of attention's linear position biases (src/ops/alibi.h); 0: none */
     qn_rope rope[QN_MAX_ROPES];
     int32_t n_ropes;
     qn_net_experts experts;

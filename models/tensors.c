@@ -30,6 +30,7 @@ int64_t qn_dim_k_norm(const qn_net *net, const qn_layer *l) { (void)net; return 
 
 static int64_t other_types(const qn_net *net, const qn_layer *l) { (void)l; return (int64_t)(net->n_types - 1) * net->n_embd; }
 
+#define NORM_BIAS (QN_F_NORM_BIAS | QN_F_NORM_BIAS_OPTIONAL)
 static const qn_tensor_row net_rows[] = {
     { "token_embd.weight", QN_NET_W(embed), .cols = qn_dim_embd, .rows = { qn_dim_vocab }, .required = QN_ALWAYS },
     { "position_embd.weight", QN_NET_W(positions), .cols = qn_dim_embd, .rows = { qn_dim_ctx }, .only = QN_F_POSITIONS, .required = QN_ALWAYS },
@@ -39,7 +40,7 @@ static const qn_tensor_row net_rows[] = {
     { "token_embd_norm.bias", QN_NET_V(embed_norm_b), .rows = { qn_dim_embd }, .only = QN_F_EMBED_NORM, .required = QN_F_NORM_BIAS },
     { "rope_freqs.weight", QN_NET_V(rope_factors), .rows = { qn_dim_half_rot }, .unless = QN_F_NO_ROPE },
     { "output_norm.weight", QN_NET_V(out_norm), .rows = { qn_dim_embd }, .unless = QN_F_NORM_PLAIN | QN_F_NORM_AFTER, .required = QN_ALWAYS },
-    { "output_norm.bias", QN_NET_V(out_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_BIAS, .unless = QN_F_NORM_AFTER, .required = QN_ALWAYS },
+    { "output_norm.bias", QN_NET_V(out_norm_b), .rows = { qn_dim_embd }, .only = NORM_BIAS, .unless = QN_F_NORM_AFTER, .required = QN_F_NORM_BIAS },
     { "output.weight", QN_NET_W(head), .cols = qn_dim_embd, .rows = { qn_dim_vocab }, .unless = QN_F_TIED },
     { "output.bias", QN_NET_V(head_b), .rows = { qn_dim_vocab }, .only = QN_F_HEAD_BIAS, .required = QN_ALWAYS },
 };
@@ -47,7 +48,7 @@ static const qn_tensor_row net_rows[] = {
 #define NO_PRE (QN_F_NORM_PLAIN | QN_F_NO_PRE_NORM)
 static const qn_tensor_row pre_mixer_rows[] = {
     { "blk.%d.attn_norm.weight", QN_LAYER_V(attn_norm), .rows = { qn_dim_embd }, .unless = NO_PRE, .required = QN_ALWAYS },
-    { "blk.%d.attn_norm.bias", QN_LAYER_V(attn_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_BIAS, .unless = NO_PRE, .required = QN_ALWAYS },
+    { "blk.%d.attn_norm.bias", QN_LAYER_V(attn_norm_b), .rows = { qn_dim_embd }, .only = NORM_BIAS, .unless = NO_PRE, .required = QN_F_NORM_BIAS },
 };
 static const qn_tensor_row post_mixer_rows[] = {
     { "blk.%d.post_attention_norm.weight", QN_LAYER_V(attn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_POST_NORM, .required = QN_ALWAYS },
@@ -64,8 +65,8 @@ static const qn_tensor_row pre_ff_rows[] = {
     { "blk.%d.ffn_norm.weight", QN_LAYER_V(ffn_norm), .rows = { qn_dim_embd }, .unless = NO_PRE | QN_F_ONE_NORM | QN_F_FF_NORM_NAMED_POST,
       .required = QN_ALWAYS },
     { "blk.%d.post_attention_norm.weight", QN_LAYER_V(ffn_norm), .rows = { qn_dim_embd }, .only = QN_F_FF_NORM_NAMED_POST, .required = QN_ALWAYS },
-    { "blk.%d.ffn_norm.bias", QN_LAYER_V(ffn_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_BIAS, .unless = NO_PRE | QN_F_ONE_NORM,
-      .required = QN_ALWAYS },
+    { "blk.%d.ffn_norm.bias", QN_LAYER_V(ffn_norm_b), .rows = { qn_dim_embd }, .only = NORM_BIAS, .unless = NO_PRE | QN_F_ONE_NORM,
+      .required = QN_F_NORM_BIAS },
 };
 static const qn_tensor_row post_ff_rows[] = {
     { "blk.%d.post_ffw_norm.weight", QN_LAYER_V(ffn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_POST_NORM, .required = QN_ALWAYS },

@@ -141,7 +141,8 @@ void qn_kv_store_v(const qn_kv_row *row, const float *v, int32_t dim, int32_t sl
 /**
  * Attention of n_q query rows over one KV head. Row i sees absolute positions [first[i], last[i]].
  * Positions are taken in fixed spans of QN_ATTN_SPAN absolute positions (span k is [64k, 64k + 64)), ascending, with online softmax:
- *   s_j = fma-chain over head_dim of q[d] * k[j][d] (d ascending, from +0), then softcap when > 0: s = cap * tanh(s / cap)
+ *   s_j = fma-chain over head_dim of q[d] * k[j][d] (d ascending, from +0), then softcap when > 0: s = cap * tanh(s / cap),
+ *   then, with slopes, linear position biases (Press et al. 2022): s = fma(-slope[i], |j - at[i]|, s)
  *   m' = max(m, max_j s_j);  c = exp(m - m');  p_j = exp(s_j - m');  l = l * c;  l = l + sum(p);  o = o * c;  o[d] = fma(p_j, v[j][d], o[d])
  * (j ascending; masked positions have no part in anything, whatever their slots hold; a span without a position is not there).
  * k and v are the float32 that their formats stand for. m starts at -Inf; a NaN is never the larger one. sum(p): lane j mod 16 adds its positions of
@@ -158,6 +159,8 @@ typedef struct qn_attn_args {
     const void *const *k_blocks;      /* block b holds positions [16b, 16b + 16); only blocks in use are valid; 64-byte aligned */
     const void *const *v_blocks;
     float softcap;                    /* 0: none                                                    */
+    const float *slope;               /* [n_q] by how much a score falls from one position to the next; NULL: not */
+    const int32_t *at;                /* [n_q] with slopes: the position whence row i looks         */
     float *o;                         /* row i at o + i * o_stride; [head_dim_v]                    */
     int64_t o_stride;
     float *m, *l;                     /* [n_q]                                                      */

@@ -163,6 +163,18 @@ static void softcap(const rows *t, float *s)
         _mm256_storeu_ps(s + i, _mm256_mul_ps(cap, qn_tanh_avx2(_mm256_div_ps(_mm256_loadu_ps(s + i), cap))));
 }
 
+/* Scores of the span from `base` are lowered by the distance. */
+static void lower(const rows *t, int32_t r, int32_t base, float *s)
+{
+    const int32_t row = t->row + r;
+    const __m256 slope = _mm256_set1_ps(t->a->slope[row]);
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    for (int32_t i = 0; i < QN_ATTN_SPAN; i += 8) {
+        const __m256i away = _mm256_abs_epi32(_mm256_add_epi32(_mm256_set1_epi32(base + i - t->a->at[row]), lane));
+        _mm256_storeu_ps(s + i, _mm256_fnmadd_ps(slope, _mm256_cvtepi32_ps(away), _mm256_loadu_ps(s + i)));
+    }
+}
+
 static void level_weigh(const rows *t, int32_t r)
 {
     const int32_t base = t->lo[r] / QN_ATTN_SPAN * QN_ATTN_SPAN;
@@ -171,6 +183,7 @@ static void level_weigh(const rows *t, int32_t r)
     const __m256 least = _mm256_set1_ps(-INFINITY);
     __m256 max = _mm256_set1_ps(t->a->m[t->row + r]), sum[2] = { _mm256_setzero_ps(), _mm256_setzero_ps() };
     if (t->a->softcap > 0) softcap(t, s);
+    if (t->a->slope) lower(t, r, base, s);
     for (int32_t i = from; i <= to; i += 8)
         max = _mm256_max_ps(_mm256_blendv_ps(least, _mm256_loadu_ps(s + i), seen(t, r, base + i)), max);
     const float most = qn_max8_avx2(max);

@@ -244,17 +244,30 @@ QN_INLINE __mmask16 seen(const view *w, int32_t b)
     return (__mmask16)(qn_mask16(w->hi + 1 - b * QN_KV_BLOCK) & ~qn_mask16(w->lo - b * QN_KV_BLOCK));
 }
 
-/* The largest score of a line, -Inf at least: a NaN is never the larger one. Scores are capped on the way. */
+/* A block's scores as the kernel's contract has them, of their products: capped, then lowered by the distance. `from`: the block's first position
+ * as row r sees it. */
+QN_INLINE __m512 bend(const qn_attn_args *a, int32_t r, int32_t from, __m512 v)
+{
+    const __m512 cap = _mm512_set1_ps(a->softcap);
+    if (a->softcap > 0) v = _mm512_mul_ps(cap, qn_tanh_avx512(_mm512_div_ps(v, cap)));
+    if (!a->slope) return v;
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i away = _mm512_abs_epi32(_mm512_add_epi32(_mm512_set1_epi32(from), lane));
+    return _mm512_fnmadd_ps(_mm512_set1_ps(a->slope[r]), _mm512_cvtepi32_ps(away), v);
+}
+
+/* The largest score of a line, -Inf at least: a NaN is never the larger one. Scores are bent on the way. */
 static float line_max(const stretch *st, int32_t k, int32_t r)
 {
-    const __m512 cap = _mm512_set1_ps(st->a->softcap);
+    const qn_attn_args *a = st->a;
+    const int32_t row = st->row + r, from = a->slope ? span_base(st, k) - a->at[row] : 0;
     const view w = view_of(st, k, r);
     float *s = line_s(st, k, r);
     __m512 max = _mm512_set1_ps(-INFINITY);
     for (int32_t b = w.first; b <= w.last; b++) {
         __m512 v = _mm512_loadu_ps(s + b * QN_KV_BLOCK);
-        if (st->a->softcap > 0) {
-            v = _mm512_mul_ps(cap, qn_tanh_avx512(_mm512_div_ps(v, cap)));
+        if (a->softcap > 0 || a->slope) {
+            v = bend(a, row, from + b * QN_KV_BLOCK, v);
             _mm512_storeu_ps(s + b * QN_KV_BLOCK, v);
         }
         max = _mm512_mask_max_ps(max, seen(&w, b), v, max);

@@ -163,6 +163,17 @@ static void softcap(const rows *t, float *s)
     for (int32_t i = 0; i < QN_ATTN_SPAN; i += 4) vst1q_f32(s + i, vmulq_f32(cap, qn_tanh_neon(vdivq_f32(vld1q_f32(s + i), cap))));
 }
 
+/* Scores of the span from `base` are lowered by the distance. */
+static void lower(const rows *t, int32_t r, int32_t base, float *s)
+{
+    static const int32_t lane[4] = { 0, 1, 2, 3 };
+    const int32_t row = t->row + r;
+    for (int32_t i = 0; i < QN_ATTN_SPAN; i += 4) {
+        const int32x4_t away = vabsq_s32(vaddq_s32(vdupq_n_s32(base + i - t->a->at[row]), vld1q_s32(lane)));
+        vst1q_f32(s + i, vfmsq_n_f32(vld1q_f32(s + i), vcvtq_f32_s32(away), t->a->slope[row]));
+    }
+}
+
 static void level_weigh(const rows *t, int32_t r)
 {
     const int32_t base = t->lo[r] / QN_ATTN_SPAN * QN_ATTN_SPAN;
@@ -171,6 +182,7 @@ static void level_weigh(const rows *t, int32_t r)
     const float32x4_t least = vdupq_n_f32(-INFINITY);
     float32x4_t max = vdupq_n_f32(t->a->m[t->row + r]), sum[4] = { vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0) };
     if (t->a->softcap > 0) softcap(t, s);
+    if (t->a->slope) lower(t, r, base, s);
     for (int32_t i = from; i <= to; i += 4) max = qn_larger(vbslq_f32(seen(t, r, base + i), vld1q_f32(s + i), least), max);
     const float most = vmaxvq_f32(max);
     rescale(t, r, most);

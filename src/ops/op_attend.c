@@ -1,3 +1,4 @@
+#include "src/ops/alibi.h"
 #include "src/ops/attn_join.h"
 #include "src/ops/exec.h"
 
@@ -68,6 +69,18 @@ static int32_t rows_of_part(const tile *w, int32_t part, int32_t *begin, int32_t
     return n;
 }
 
+/* Slopes of n rows of the tile from row `begin` on, and the positions they are from. */
+static void slopes_of_rows(const tile *w, int32_t begin, int32_t n, float *slope, int32_t *at)
+{
+    const qn_heads *h = &w->stage->u.heads;
+    float of_head[QN_ATTN_ROWS];
+    for (int32_t j = 0; j < w->n_heads; j++) of_head[j] = qn_alibi_slope(h->max_bias, h->n_head, w->head + j);
+    for (int32_t r = 0; r < n; r++) {
+        slope[r] = of_head[(begin + r) % w->n_heads];
+        at[r] = position_of(w, (begin + r) / w->n_heads);
+    }
+}
+
 /* One part of the positions, for those rows of the tile that see it: into out from row *begin on. @return rows */
 static int32_t attend_part(const tile *w, const float *q, int32_t part, const sums *out, int32_t *begin)
 {
@@ -75,9 +88,11 @@ static int32_t attend_part(const tile *w, const float *q, int32_t part, const su
     const qn_heads *h = &w->stage->u.heads;
     const qn_kv *kv = x->batch->kv[qn_exec_token(x, w->stage, w->i)];
     const void **k = x->blocks + (int64_t)w->i_thread * 2 * x->n_blocks, **v = k + x->n_blocks;
-    int32_t first[QN_ATTN_ROWS], last[QN_ATTN_ROWS];
+    int32_t first[QN_ATTN_ROWS], last[QN_ATTN_ROWS], at[QN_ATTN_ROWS];
+    float slope[QN_ATTN_ROWS];
     const int32_t n = rows_of_part(w, part, begin, first, last);
     if (n == 0) return 0;
+    if (h->max_bias > 0) slopes_of_rows(w, *begin, n, slope, at);
     for (int32_t b = first[0] / QN_KV_POSITIONS; b <= last[n - 1] / QN_KV_POSITIONS; b++) {
         k[b] = qn_kv_k(kv, h->i_kv, w->head_kv, b * QN_KV_POSITIONS);
         v[b] = qn_kv_v(kv, h->i_kv, w->head_kv, b * QN_KV_POSITIONS);
@@ -95,6 +110,8 @@ static int32_t attend_part(const tile *w, const float *q, int32_t part, const su
         .k_blocks = k,
         .v_blocks = v,
         .softcap = h->softcap,
+        .slope = h->max_bias > 0 ? slope : NULL,
+        .at = at,
         .o = out->o + (int64_t)*begin * h->head_dim_v,
         .o_stride = h->head_dim_v,
         .m = out->m + *begin,

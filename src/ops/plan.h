@@ -111,6 +111,7 @@ typedef struct qn_heads {
     float temp_scale;        /* of the queries by position: times 1 + temp_scale * log(1 + floor(position / temp_span)); 0: none */
     int32_t temp_span;
     float softcap;           /* of the scores; 0: none                                       */
+    float max_bias;          /* of linear position biases: -log2 of the smallest slope (src/ops/alibi.h); 0: none */
     const float *sinks;      /* [n_head] or NULL                                             */
     qn_norm q_norm, k_norm;  /* over a head, before the rotation                             */
     bool norm_late;          /* they are over the rotated head                               */

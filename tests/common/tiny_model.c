@@ -152,6 +152,7 @@ static const tiny_key tiny_keys[] = {
     { "attention.layer_norm_epsilon", IS_FLOAT, 1e-5 },
     { "attention.scale", IS_FLOAT, 0.1 },
     { "attention.clamp_kqv", IS_FLOAT, 1.5 },
+    { "attention.max_alibi_bias", IS_FLOAT, 8 },
     { "attn_logit_softcapping", IS_FLOAT, 50 },
     { "final_logit_softcapping", IS_FLOAT, 30 },
     { "logit_scale", IS_FLOAT, 0.5 },
@@ -226,14 +227,27 @@ static bool has_two_forms(const qn_arch *a)
     return a->experts && a->ff == &qn_ff_dense;
 }
 
+static char *const *chosen;
+
+void tiny_model_choose(char *const *names)
+{
+    chosen = *names ? names : NULL;
+}
+
+static bool is_chosen(const char *name)
+{
+    char *const *c = chosen;
+    while (c && *c && strcmp(*c, name)) c++;
+    return !c || *c;
+}
+
 bool tiny_model_name(int32_t i, char name[64])
 {
     for (int32_t a = 0; a < qn_arch_count(); a++) {
         const qn_arch *arch = qn_arch_at(a);
         for (int form = 0; form < (has_two_forms(arch) ? 2 : 1); form++) {
-            if (i-- > 0) continue;
             snprintf(name, 64, "%s%s", arch->name, form ? MOE : "");
-            return true;
+            if (is_chosen(name) && i-- == 0) return true;
         }
     }
     return false;

@@ -18,6 +18,9 @@ bool tiny_model_write(const char *path, const char *name, int32_t fmt, uint32_t 
 /** Names of all registered architectures in all their forms. @return false past the last */
 bool tiny_model_name(int32_t i, char name[64]);
 
+/** Only these from now on, as a test's command line has them. @param names  ends with NULL; none: all. Borrowed. */
+void tiny_model_choose(char *const *names);
+
 /** The types above. @return their number */
 int32_t tiny_model_formats(const int32_t **types);
 

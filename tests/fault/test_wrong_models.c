@@ -162,8 +162,9 @@ static void one_wrong_number(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1) tiny_model_choose(argv + 1);
     snprintf(path, sizeof path, "/tmp/quern-wrong-%ld.gguf", (long)getpid());
     const struct CMUnitTest tests[] = { cmocka_unit_test(one_wrong_number) };
     const int code = cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,8 @@ typedef struct problem {
     float *q, *m, *l;
     int32_t *first, *last;
     float softcap;
+    float *slope;               /* or NULL */
+    int32_t *at;
     guarded scratch;
 } problem;
 
@@ -57,11 +59,13 @@ static problem problem_open(int32_t n_q, int32_t n_pos, int32_t dim, int32_t dim
     p.scratch = guard_new((size_t)qn_attn_scratch(dim, dim_v) * 4);
     fill_floats(p.q, n_q * dim, FILL_PLAIN, rng);
     for (int32_t i = 0; i < n_q * dim; i++) p.q[i] *= 0.3f;
+    p.at = malloc((size_t)n_q * 4);
     for (int32_t r = 0; r < n_q; r++) {
         const int32_t causal = n_pos - 1 - (n_q - 1 - r) / 2;
         p.last[r] = how == VIEW_OWN ? (int32_t)(rng_next(rng) % (uint64_t)n_pos) : causal < 0 ? 0 : causal;
         p.first[r] = how == VIEW_CAUSAL ? 0 : how == VIEW_WINDOW ? p.last[r] - 20 : (int32_t)(rng_next(rng) % (uint64_t)(p.last[r] + 1));
         if (p.first[r] < 0) p.first[r] = 0;
+        p.at[r] = how == VIEW_OWN ? (int32_t)(rng_next(rng) % (uint64_t)n_pos) : p.last[r]; /* of an encoder: before what it sees, too */
     }
     for (int32_t b = 0; b < n_blocks; b++) {
         bool used = false;
@@ -78,6 +82,8 @@ static void problem_close(problem *p)
     for (int32_t i = 0; i < p->n_blocks; i++) guard_free(&p->blocks[i]);
     guard_free(&p->scratch);
     free(p->q);
+    free(p->slope);
+    free(p->at);
     free(p->m);
     free(p->l);
     free(p->first);
@@ -95,7 +101,8 @@ static void problem_run(const problem *p, const qn_kernels *k, int32_t row, int3
     k->attention(&(qn_attn_args){
         .q = p->q + row * p->dim, .q_stride = p->dim, .n_q = end - row, .head_dim = p->dim, .head_dim_v = p->dim_v, .first = p->first + row,
         .last = p->last + row, .k_row = &k->kv[p->k_fmt], .v_row = &k->kv[p->v_fmt],
-        .k_blocks = p->k, .v_blocks = p->v, .softcap = p->softcap, .o = out + row * p->dim_v, .o_stride = p->dim_v,
+        .k_blocks = p->k, .v_blocks = p->v, .softcap = p->softcap,
+        .slope = p->slope ? p->slope + row : NULL, .at = p->at + row, .o = out + row * p->dim_v, .o_stride = p->dim_v,
         .m = p->m + row, .l = p->l + row, .scratch = p->scratch.ptr });
     for (int32_t r = row; r < end; r++) qn_attn_finish(p->l[r], out + r * p->dim_v, p->dim_v, out + r * p->dim_v);
 }
@@ -104,7 +111,8 @@ static double score(const problem *p, int32_t r, int32_t pos)
 {
     double s = 0;
     for (int32_t d = 0; d < p->dim; d++) s += (double)p->q[r * p->dim + d] * (double)p->k_wide[pos / 16 * 16 * p->dim + d * 16 + pos % 16];
-    return p->softcap > 0 ? (double)p->softcap * tanh(s / (double)p->softcap) : s;
+    if (p->softcap > 0) s = (double)p->softcap * tanh(s / (double)p->softcap);
+    return p->slope ? s - (double)p->slope[r] * abs(pos - p->at[r]) : s;
 }
 
 /* A score is a sum of dim terms below 1/3, each rounded; an error there is as large, relatively, in its weight. */
@@ -166,6 +174,14 @@ static int32_t format_pairs(const qn_kernels *k, int32_t pair[][2])
     return n_pairs;
 }
 
+/* From 1/256 to 1, a row its own. */
+static void slopes_add(problem *p, uint64_t *rng)
+{
+    p->slope = malloc((size_t)p->n_q * 4);
+    assert_non_null(p->slope);
+    for (int32_t r = 0; r < p->n_q; r++) p->slope[r] = exp2f(-(float)(rng_next(rng) % 256) / 32);
+}
+
 static void check_level(const qn_kernels *ref, const qn_kernels *k)
 {
     static const int32_t dims[][2] = { { 8, 8 }, { 24, 40 }, { 64, 64 }, { 128, 104 }, { 256, 256 }, { 192, 128 }, { 576, 512 } };
@@ -179,6 +195,7 @@ static void check_level(const qn_kernels *ref, const qn_kernels *k)
         const int32_t *dim = dims[i % 7];
         problem p = problem_open(n_rows[i % 9], n_pos[i % 11], dim[0], dim[1], pair[i % 3 ? i % n_pairs : 0], (view)(i % VIEW_COUNT), &rng);
         p.softcap = i % 4 == 3 ? 3.0f : 0;
+        if (i % 5 == 2) slopes_add(&p, &rng);
         check_problem(&p, ref, k);
         problem_close(&p);
     }
