@@ -1,17 +1,6 @@
 #include "models/model.h"
 
-enum { PERIOD = 4 };
-
 static const qn_key_row keys[] = { { "logit_scale", QN_KEY_FLOAT, offsetof(qn_net, logit_scale), true, 0, 0 } };
-
-/* Three layers with a sliding window and positions, then one that sees everything and is not rotated. */
-static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
-{
-    QN_TRY(qn_net_read_windows(net, file, PERIOD, false, err));
-    for (int32_t i = 0; i < net->n_layer; i++)
-        if (!net->layer[i].window) net->layer[i].i_rope = -1;
-    return QN_OK;
-}
 
 extern const qn_arch qn_arch_cohere2;
 const qn_arch qn_arch_cohere2 = {
@@ -23,5 +12,5 @@ const qn_arch qn_arch_cohere2 = {
     .act = QN_UNARY_SILU,
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
-    .adjust = adjust,
+    .adjust = qn_adjust_every_fourth_sees_all,
 };

@@ -1,6 +1,6 @@
 #include "models/model.h"
 
-enum { N_LAYER_32B = 64, PERIOD = 4, WINDOW = 4096 };
+enum { N_LAYER_32B = 64, WINDOW = 4096 };
 
 static qn_status layers(qn_net *net, const qn_file *file, qn_err *err)
 {
@@ -13,11 +13,8 @@ static qn_status layers(qn_net *net, const qn_file *file, qn_err *err)
 static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
 {
     const bool is_hybrid = net->n_layer == N_LAYER_32B;
-    if (is_hybrid) QN_TRY(qn_net_read_windows(net, file, PERIOD, false, err));
-    for (int32_t i = 0; i < net->n_layer; i++) {
-        if (!is_hybrid) net->layer[i].window = 0;
-        else if (!net->layer[i].window) net->layer[i].i_rope = -1;
-    }
+    if (is_hybrid) return qn_adjust_every_fourth_sees_all(net, file, err);
+    for (int32_t i = 0; i < net->n_layer; i++) net->layer[i].window = 0;
     return QN_OK;
 }
 

@@ -28,6 +28,7 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.attn_q_norm.weight", QN_LAYER_V(q_norm), .rows = { qn_dim_q_norm }, .only = ANY_QK_NORM, .required = QN_ALWAYS },
     { "blk.%d.attn_k_norm.weight", QN_LAYER_V(k_norm), .rows = { qn_dim_k_norm }, .only = ANY_QK_NORM, .required = QN_ALWAYS },
     { "blk.%d.attn_sinks.weight", QN_LAYER_V(sinks), .rows = { dim_heads }, .only = QN_F_SINKS, .required = QN_ALWAYS },
+    { "blk.%d.attn_gate.weight", QN_LAYER_W(w_gate), .cols = qn_dim_embd, .rows = { qn_dim_o }, .only = QN_F_ATTN_GATE, .required = QN_ALWAYS },
     { "blk.%d.attn_output.weight", QN_LAYER_W(wo), .cols = qn_dim_o, .rows = { qn_dim_embd }, .required = QN_ALWAYS },
     { "blk.%d.attn_output.bias", QN_LAYER_V(bo), .rows = { qn_dim_embd }, .only = QN_F_OUT_BIAS | QN_F_BIAS_OPTIONAL, .required = QN_F_OUT_BIAS },
 };
@@ -91,8 +92,10 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
         { .w = &l->wq, .bias = l->bq.w, .out = l->q_gated ? QN_REG_G : QN_REG_Q, .clamp = net->kqv_clamp },
         { .w = &l->wk, .bias = l->bk.w, .out = QN_REG_K, .clamp = net->kqv_clamp },
         { .w = &l->wv, .bias = l->bv.w, .out = QN_REG_V, .clamp = net->kqv_clamp },
+        { .w = &l->w_gate, .out = QN_REG_G },
     };
-    qn_plan_matmul(p, "qkv", in, qkv, 3, QN_UNARY_NONE);
+    const bool is_gated = qn_weight_present(&l->w_gate);
+    qn_plan_matmul(p, "qkv", in, qkv, is_gated ? 4 : 3, QN_UNARY_NONE);
     if (l->features & QN_F_QK_NORM_WIDE) {
         const qn_norm q = qn_net_norm(net, &l->q_norm, NULL), k = qn_net_norm(net, &l->k_norm, NULL);
         qn_plan_norm(p, "q norm", QN_REG_Q, &q, l->wq.n_rows);
@@ -101,10 +104,13 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
     qn_plan_store(p, &heads);
     if (i_layer == net->n_layer - 1) qn_plan_only_outputs(p, QN_REG_Q);
     qn_plan_attend(p, &heads);
+    const int32_t n = l->head_dim_v;
+    qn_gate_stage_args gate = { .at = QN_REG_O, .gate = { QN_REG_G, 0 }, .gate_stride = n, .n_head = l->n_head, .head_dim = n };
     if (l->q_gated) {
-        const int32_t n = l->head_dim;
-        qn_plan_gate(p, &(qn_gate_stage_args){ .at = QN_REG_O, .gate = { QN_REG_G, n }, .gate_stride = 2 * n, .n_head = l->n_head, .head_dim = n });
+        gate.gate.at = n;
+        gate.gate_stride = 2 * n;
     }
+    if (l->q_gated || is_gated) qn_plan_gate(p, &gate);
 }
 
 static void close(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to)

@@ -56,6 +56,7 @@ enum {
 #define QN_F_QK_NORM_LATE ((uint64_t)1 << 36)  /* the norms of q and k come behind the rotation               */
 #define QN_F_ALIBI ((uint64_t)1 << 37)         /* linear position biases; the largest is 8 where no key says  */
 #define QN_F_NORM_BIAS_OPTIONAL ((uint64_t)1 << 38) /* norms may have biases: the file tells                  */
+#define QN_F_ATTN_GATE ((uint64_t)1 << 39)     /* attention's result is gated by a matrix of its own          */
 
 typedef struct qn_net qn_net;
 typedef struct qn_arch qn_arch;
@@ -96,7 +97,7 @@ typedef struct qn_layer {
     int32_t i_rope;              /* index into qn_net.rope; -1: not rotated                  */
     int32_t q_gated;             /* rows of wq are for each head its query, then its gate    */
     int64_t state_floats;        /* what it keeps of a timeline besides keys and values      */
-    qn_weight wq, wk, wv, wo, gate, up, down;
+    qn_weight wq, wk, wv, wo, w_gate, gate, up, down; /* w_gate: of attention's result        */
     qn_vector bq, bk, bv, bo, bgate, bup, bdown;
     qn_vector attn_norm, ffn_norm, attn_post_norm, ffn_post_norm, q_norm, k_norm;
     qn_vector attn_norm_b, ffn_norm_b, attn_post_norm_b, ffn_post_norm_b, sinks;
@@ -286,6 +287,8 @@ qn_status qn_net_read_rope(qn_net *net, const qn_file *file, qn_err *err);
 qn_status qn_net_read_windows(qn_net *net, const qn_file *file, int32_t period, bool dense_first, qn_err *err);
 /** For hooks, after that: layers with a window get angles of their own, rope[1]: those of rope[0] with another base, which the file may set. */
 qn_status qn_net_windowed_rope(qn_net *net, const qn_file *file, float base, qn_err *err);
+/** For `adjust`, and one by itself: three layers with a sliding window, then one that sees everything and is not rotated. */
+qn_status qn_adjust_every_fourth_sees_all(qn_net *net, const qn_file *file, qn_err *err);
 /** For hooks: rope.dimension_sections into rope[0]. */
 qn_status qn_net_read_sections(qn_net *net, const qn_file *file, qn_err *err);
 /** Does the file have this tensor in this layer? */

@@ -38,3 +38,12 @@ qn_status qn_net_windowed_rope(qn_net *net, const qn_file *file, float base, qn_
         if (net->layer[i].window) net->layer[i].i_rope = 1;
     return QN_OK;
 }
+
+qn_status qn_adjust_every_fourth_sees_all(qn_net *net, const qn_file *file, qn_err *err)
+{
+    enum { PERIOD = 4 };
+    QN_TRY(qn_net_read_windows(net, file, PERIOD, false, err));
+    for (int32_t i = 0; i < net->n_layer; i++)
+        if (!net->layer[i].window) net->layer[i].i_rope = -1;
+    return QN_OK;
+}

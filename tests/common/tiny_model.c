@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOE "-moe"
+#define MOE "+moe"
 enum { N_LAYER = 6, HEAD_DIM = 64 };
 
 /* Where a block keeps its half-float scales, and their size for weights of about 0.05: the rest may be any bytes. */
@@ -140,6 +140,7 @@ typedef struct tiny_key {
 static const tiny_key tiny_keys[] = {
     { "context_length", IS_INT, TINY_CTX },
     { "embedding_length", IS_INT, 256 },
+    { "attention.head_count", IS_EVERY_2ND, 4 },
     { "attention.head_count", IS_INT, 4 },
     { "attention.head_count_kv", IS_EVERY_2ND, 2 },
     { "feed_forward_length", IS_EVERY_3RD, 512 },

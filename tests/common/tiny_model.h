@@ -8,7 +8,7 @@
 enum { TINY_VOCAB = 3 + 256 + 29, TINY_WINDOW = 24, TINY_CTX = 1024 };
 
 /**
- * @param name  of an architecture; with "-moe" behind it the form with experts of one that is dense without
+ * @param name  of an architecture; with "+moe" behind it the form with experts of one that is dense without
  * @param fmt   GGUF type of the matrices: F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K or Q6_K
  * @param seed  of the weights
  * @return false after printing why

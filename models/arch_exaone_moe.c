@@ -1,0 +1,17 @@
+#include "models/model.h"
+
+static const qn_expert_rules experts = { .gate = QN_GATE_SIGMOID, .heeds = QN_HEED_GATE | QN_HEED_NORM | QN_HEED_SCALE, .shared = QN_SHARED_BY_COUNT };
+
+extern const qn_arch qn_arch_exaone_moe;
+const qn_arch qn_arch_exaone_moe = {
+    .name = "exaone-moe",
+    .covers = "K-EXAONE 236B A23B",
+    .features = QN_F_QK_NORM | QN_F_ROPE_NEOX,
+    .mixer = &qn_mix_attention,
+    .ff = &qn_ff_experts,
+    .others = { &qn_ff_dense },
+    .experts = &experts,
+    .act = QN_UNARY_SILU,
+    .layers = qn_layers_experts,
+    .adjust = qn_adjust_every_fourth_sees_all,
+};
