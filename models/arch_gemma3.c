@@ -13,9 +13,7 @@ static const qn_key_row keys[] = {
 static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
 {
     QN_TRY(qn_net_read_windows(net, file, PERIOD, false, err));
-    QN_TRY(qn_net_windowed_rope(net, file, 10000, err));
-    net->rope[1].freq_scale = 1;
-    net->rope[1].ext_factor = net->rope[1].attn_factor = 0;
+    QN_TRY(qn_net_local_rope(net, file, 10000, err));
     if (net->n_layer == N_LAYER_27B) net->attn_scale = 1 / sqrtf((float)net->n_embd / (float)net->layer[0].n_head);
     return QN_OK;
 }

@@ -45,7 +45,8 @@ static void one_after_the_other(const qn_net *net, qn_plan *p, int32_t i, const 
     }
     if (!l->ff) return;
     if (!l->mixer && i == net->n_layer - 1) qn_plan_only_outputs(p, QN_REG_T);
-    const qn_input y = qn_plan_normed(p, &between, &ffn_norm, net->n_embd);
+    qn_input y = qn_plan_normed(p, &between, &ffn_norm, net->n_embd);
+    if (l->mixer) y.scale = l->mixed_scale;
     l->ff->plan(net, l, i, p, &y);
     l->ff->close(net, l, p, &to);
     norm_after(net, l, p, &l->ffn_post_norm, &l->ffn_post_norm_b);
@@ -69,7 +70,19 @@ static void side_by_side(const qn_net *net, qn_plan *p, int32_t i)
 /* The norm that a layer leaves for the stage after it. */
 static qn_norm left_over(const qn_net *net, const qn_layer *l)
 {
-    return post_norm(net, l, l->ff ? &l->ffn_post_norm : &l->attn_post_norm);
+    return l->around ? (qn_norm){ 0 } : post_norm(net, l, l->ff ? &l->ffn_post_norm : &l->attn_post_norm);
+}
+
+/* The streams of a layer follow what its block has made of one of them; then the tail reads that one, and adds to the others. */
+static void behind(const qn_net *net, qn_plan *p, int32_t i)
+{
+    const qn_layer *l = &net->layer[i];
+    const qn_close_to t = { .post_norm = true, .scale = 1 };
+    l->around->close(net, l, p, &t);
+    const qn_input x = qn_plan_rows(p->x, net->n_embd);
+    l->tail->plan(net, l, i, p, &x);
+    l->tail->close(net, l, p, &t);
+    qn_altup_spread(net, l, p);
 }
 
 static void embed(const qn_net *net, int32_t n_ctx, qn_plan *p)
@@ -86,6 +99,8 @@ static void embed(const qn_net *net, int32_t n_ctx, qn_plan *p)
         const qn_norm norm = qn_net_norm(net, &net->embed_norm, &net->embed_norm_b);
         qn_plan_norm(p, "embed norm", p->x, &norm, net->n_embd);
     }
+    if (net->features & QN_F_LAYER_ROWS) qn_layer_rows_open(net, p);
+    if (net->features & QN_F_STREAMS) qn_altup_open(net, p);
 }
 
 qn_status qn_net_plan(const qn_net *net, int32_t n_ctx, qn_plan *p, qn_err *err)
@@ -96,10 +111,14 @@ qn_status qn_net_plan(const qn_net *net, int32_t n_ctx, qn_plan *p, qn_err *err)
     for (int32_t i = 0; i < net->n_layer; i++) {
         const qn_layer *l = &net->layer[i];
         p->i_layer = i;
+        if (l->around) l->around->plan(net, l, i, p, NULL);
         if (l->features & QN_F_PARALLEL) side_by_side(net, p, i);
         else one_after_the_other(net, p, i, &before);
+        if (l->around) behind(net, p, i);
         before = left_over(net, l);
     }
+    p->i_layer = -1;
+    if (net->features & QN_F_STREAMS) qn_altup_close(net, p);
     const qn_norm out_norm = qn_net_norm(net, &net->out_norm, &net->out_norm_b);
     const qn_input x = qn_plan_normed(p, &before, &out_norm, net->n_embd);
     qn_plan_head(p, &x, qn_net_head(net), net->head_b.w, net->logit_softcap, net->logit_scale);

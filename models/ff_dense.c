@@ -1,5 +1,7 @@
 #include "models/model.h"
 
+#include <math.h>
+
 /* The feed-forward that every token takes: act(gate) * up, down (Shazeer 2020), or without the gate act(up), down. */
 
 static const qn_key_row keys[] = { { "feed_forward_length", QN_KEY_LAYER, offsetof(qn_layer, n_ff), true, 0, 1 << 24 } };
@@ -24,12 +26,21 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
     return l->n_ff > 0 ? QN_OK : qn_fail(err, QN_ERR_FORMAT, "layer %d has a feed-forward of %d rows; it must be at least 1", i, l->n_ff);
 }
 
+/* The whole row of gates says which of them open, so that they wait for each other; Q is free behind the mixer. */
+static void plan_sparse(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_input *in)
+{
+    const qn_mat gate_up[] = { { .w = &l->gate, .bias = l->bgate.w, .out = QN_REG_G }, { .w = &l->up, .bias = l->bup.w, .out = QN_REG_Q } };
+    qn_plan_matmul(p, "gate up", in, gate_up, 2, QN_UNARY_NONE);
+    qn_plan_sparse(p, &(qn_sparse_args){ .at = QN_REG_G, .up = QN_REG_Q, .width = l->n_ff, .deviations = l->deviations, .act = net->arch->act });
+}
+
 static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in)
 {
     (void)i_layer;
     const qn_mat up = { .w = &l->up, .bias = l->bup.w, .out = QN_REG_G, .act = net->arch->act };
     const qn_mat gate_up[] = { { .w = &l->gate, .bias = l->bgate.w, .out = QN_REG_G }, { .w = &l->up, .bias = l->bup.w } };
-    if (l->features & QN_F_NO_GATE) qn_plan_matmul(p, "up", in, &up, 1, QN_UNARY_NONE);
+    if (isfinite(l->deviations)) plan_sparse(net, l, p, in);
+    else if (l->features & QN_F_NO_GATE) qn_plan_matmul(p, "up", in, &up, 1, QN_UNARY_NONE);
     else qn_plan_matmul(p, "gate up", in, gate_up, 2, net->arch->act);
 }
 

@@ -50,11 +50,19 @@ qn_status qn_arch_each_key(const qn_arch *a, key_fn *fn, void *user)
     return QN_OK;
 }
 
+/* The parts of a layer; NULL: it has no such. */
+enum { N_LAYER_PARTS = 5 };
+static const qn_part *part_of(const qn_layer *l, int p)
+{
+    return (const qn_part *const[]){ l->mixer, l->beside, l->ff, l->around, l->tail }[p];
+}
+
 /* Does no layer before i_layer have this part? */
 static bool is_first(const qn_net *net, int32_t i_layer, const qn_part *part)
 {
     for (int32_t i = 0; i < i_layer; i++)
-        if (net->layer[i].mixer == part || net->layer[i].beside == part || net->layer[i].ff == part) return false;
+        for (int p = 0; p < N_LAYER_PARTS; p++)
+            if (part_of(&net->layer[i], p) == part) return false;
     return true;
 }
 
@@ -112,16 +120,12 @@ static qn_status open_layers(qn_net *net, const qn_file *file, qn_err *err)
         l->mixer = a->mixer;
         l->ff = a->ff;
         l->features = a->features;
+        l->i_kv = i;
+        l->mixed_scale = 1;
+        l->deviations = -INFINITY;
         look_at_tensors(l, file, i);
     }
     return a->layers ? a->layers(net, file, err) : QN_OK;
-}
-
-/* The parts of a layer, in order of use; NULL: it has no such. */
-enum { N_LAYER_PARTS = 3 };
-static const qn_part *part_of(const qn_layer *l, int p)
-{
-    return (const qn_part *const[]){ l->mixer, l->beside, l->ff }[p];
 }
 
 static qn_status check_parts(qn_net *net, int32_t i, qn_err *err)

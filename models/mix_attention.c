@@ -20,13 +20,15 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.attn_qkv.weight", QKV_WEIGHTS, .cols = qn_dim_embd, .only = QN_F_QKV_FUSED, .required = QN_ALWAYS },
     { "blk.%d.attn_qkv.bias", QKV_BIASES, .only = QN_F_QKV_FUSED, .required = QN_F_QKV_BIAS },
     { "blk.%d.attn_q.weight", QN_LAYER_W(wq), .cols = qn_dim_embd, .rows = { qn_dim_q }, .unless = QN_F_QKV_FUSED, .required = QN_ALWAYS },
-    { "blk.%d.attn_k.weight", QN_LAYER_W(wk), .cols = qn_dim_embd, .rows = { qn_dim_k }, .unless = QN_F_QKV_FUSED, .required = QN_ALWAYS },
-    { "blk.%d.attn_v.weight", QN_LAYER_W(wv), .cols = qn_dim_embd, .rows = { qn_dim_v }, .unless = QN_F_QKV_FUSED, .required = QN_ALWAYS },
+    { "blk.%d.attn_k.weight", QN_LAYER_W(wk), .cols = qn_dim_embd, .rows = { qn_dim_k }, .unless = QN_F_QKV_FUSED, .required = QN_ALWAYS,
+      .unread = QN_F_KV_SHARED },
+    { "blk.%d.attn_v.weight", QN_LAYER_W(wv), .cols = qn_dim_embd, .rows = { qn_dim_v }, .unless = QN_F_QKV_FUSED, .required = QN_ALWAYS,
+      .unread = QN_F_KV_SHARED },
     { "blk.%d.attn_q.bias", QN_LAYER_V(bq), .rows = { qn_dim_q }, .unless = QN_F_QKV_FUSED, .required = QN_F_QKV_BIAS },
     { "blk.%d.attn_k.bias", QN_LAYER_V(bk), .rows = { qn_dim_k }, .unless = QN_F_QKV_FUSED, .required = QN_F_QKV_BIAS },
     { "blk.%d.attn_v.bias", QN_LAYER_V(bv), .rows = { qn_dim_v }, .unless = QN_F_QKV_FUSED, .required = QN_F_QKV_BIAS },
     { "blk.%d.attn_q_norm.weight", QN_LAYER_V(q_norm), .rows = { qn_dim_q_norm }, .only = ANY_QK_NORM, .required = QN_ALWAYS },
-    { "blk.%d.attn_k_norm.weight", QN_LAYER_V(k_norm), .rows = { qn_dim_k_norm }, .only = ANY_QK_NORM, .required = QN_ALWAYS },
+    { "blk.%d.attn_k_norm.weight", QN_LAYER_V(k_norm), .rows = { qn_dim_k_norm }, .only = ANY_QK_NORM, .required = QN_ALWAYS, .unread = QN_F_KV_SHARED },
     { "blk.%d.attn_sinks.weight", QN_LAYER_V(sinks), .rows = { dim_heads }, .only = QN_F_SINKS, .required = QN_ALWAYS },
     { "blk.%d.attn_gate.weight", QN_LAYER_W(w_gate), .cols = qn_dim_embd, .rows = { qn_dim_o }, .only = QN_F_ATTN_GATE, .required = QN_ALWAYS },
     { "blk.%d.attn_output.weight", QN_LAYER_W(wo), .cols = qn_dim_o, .rows = { qn_dim_embd }, .required = QN_ALWAYS },
@@ -70,7 +72,9 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
         .window = l->window,
         .sees_all = net->features & QN_F_ENCODER,
         .i_rope = l->i_rope >= 0 && net->rope[l->i_rope].n_rot ? l->i_rope : -1,
-        .i_kv = i_layer,
+        .i_kv = l->i_kv,
+        .only_reads = l->i_kv != i_layer,
+        .norm_v = l->features & QN_F_V_NORM,
         .scale = net->attn_scale,
         .temp_scale = net->attn_temp_scale,
         .temp_span = net->attn_temp_span,
@@ -88,14 +92,16 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
 static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in)
 {
     const qn_heads heads = heads_of(net, l, i_layer);
-    const qn_mat qkv[] = {
-        { .w = &l->wq, .bias = l->bq.w, .out = l->q_gated ? QN_REG_G : QN_REG_Q, .clamp = net->kqv_clamp },
-        { .w = &l->wk, .bias = l->bk.w, .out = QN_REG_K, .clamp = net->kqv_clamp },
-        { .w = &l->wv, .bias = l->bv.w, .out = QN_REG_V, .clamp = net->kqv_clamp },
-        { .w = &l->w_gate, .out = QN_REG_G },
-    };
     const bool is_gated = qn_weight_present(&l->w_gate);
-    qn_plan_matmul(p, "qkv", in, qkv, is_gated ? 4 : 3, QN_UNARY_NONE);
+    const float clamp = net->kqv_clamp;
+    qn_mat mats[QN_MAX_MATS] = { { .w = &l->wq, .bias = l->bq.w, .out = l->q_gated ? QN_REG_G : QN_REG_Q, .clamp = clamp } };
+    int32_t n_mats = 1;
+    if (is_gated) mats[n_mats++] = (qn_mat){ .w = &l->w_gate, .out = QN_REG_G };
+    if (!heads.only_reads) {
+        mats[n_mats++] = (qn_mat){ .w = &l->wk, .bias = l->bk.w, .out = QN_REG_K, .clamp = clamp };
+        mats[n_mats++] = (qn_mat){ .w = &l->wv, .bias = l->bv.w, .out = QN_REG_V, .clamp = clamp };
+    }
+    qn_plan_matmul(p, "qkv", in, mats, n_mats, QN_UNARY_NONE);
     if (l->features & QN_F_QK_NORM_WIDE) {
         const qn_norm q = qn_net_norm(net, &l->q_norm, NULL), k = qn_net_norm(net, &l->k_norm, NULL);
         qn_plan_norm(p, "q norm", QN_REG_Q, &q, l->wq.n_rows);

@@ -53,6 +53,10 @@ enum {
 #define QN_F_NORM_AFTER ((uint64_t)1 << 33)    /* a norm of the residual stream behind each half          */
 #define QN_F_ENCODER ((uint64_t)1 << 34)       /* all positions see each other; the model has no next token */
 #define QN_F_TOKEN_TYPES ((uint64_t)1 << 35)   /* embeddings of token types, of which every token has the first */
+#define QN_F_V_NORM ((uint64_t)1 << 40)        /* values are divided by their root mean square                */
+#define QN_F_KV_SHARED ((uint64_t)1 << 41)     /* a layer that attends to keys and values of another          */
+#define QN_F_STREAMS ((uint64_t)1 << 42)       /* several residual streams: layers have qn_around_altup       */
+#define QN_F_LAYER_ROWS ((uint64_t)1 << 43)    /* tokens have a row for each layer: layers have qn_ff_layer_rows */
 #define QN_F_QK_NORM_LATE ((uint64_t)1 << 36)  /* the norms of q and k come behind the rotation               */
 #define QN_F_ALIBI ((uint64_t)1 << 37)         /* linear position biases; the largest is 8 where no key says  */
 #define QN_F_NORM_BIAS_OPTIONAL ((uint64_t)1 << 38) /* norms may have biases: the file tells                  */
@@ -88,13 +92,32 @@ typedef struct qn_layer_recur {
     qn_vector conv, conv_b, dt_b, a, d, norm, dt_norm, b_norm, c_norm;
 } qn_layer_recur;
 
+/** What a layer has around it, beside its mixer, and behind its feed-forward. */
+typedef struct qn_layer_altup {
+    qn_vector router, router_norm, predict, correct, scale;
+} qn_layer_altup;
+typedef struct qn_layer_laurel {
+    int32_t rank;
+    qn_weight left, right;
+    qn_vector norm;
+} qn_layer_laurel;
+typedef struct qn_layer_own_rows {
+    qn_weight gate, proj;
+    qn_vector norm;
+} qn_layer_own_rows;
+
 typedef struct qn_layer {
     const qn_part *mixer, *ff;   /* NULL: the block has no such half                         */
     const qn_part *beside;       /* reads what the mixer reads, and its result is added too; NULL: none */
+    const qn_part *around;       /* `plan` before the block, `close` behind it; NULL: none   */
+    const qn_part *tail;         /* a third half, behind the other two; NULL: none           */
     uint64_t features;
     int32_t n_head, n_head_kv, head_dim, head_dim_v, n_ff;
     int32_t window;              /* positions a token sees, itself included; 0: all          */
     int32_t i_rope;              /* index into qn_net.rope; -1: not rotated                  */
+    int32_t i_kv;                /* layer whose keys and values it attends to: itself, or one before */
+    float mixed_scale;           /* of the residual stream behind the mixer's post-norm; 1: as it is */
+    float deviations;            /* gates below mean + so many deviations stay shut; -Inf: any gate may open */
     int32_t q_gated;             /* rows of wq are for each head its query, then its gate    */
     int64_t state_floats;        /* what it keeps of a timeline besides keys and values      */
     qn_weight wq, wk, wv, wo, w_gate, gate, up, down; /* w_gate: of attention's result        */
@@ -104,6 +127,9 @@ typedef struct qn_layer {
     qn_layer_experts x;
     qn_layer_latent latent;
     qn_layer_recur recur;
+    qn_layer_altup altup;
+    qn_layer_laurel laurel;
+    qn_layer_own_rows rows;
 } qn_layer;
 
 /** Dimensions of a head's key that do not rotate. */
@@ -117,6 +143,17 @@ typedef struct qn_net_experts {
     int32_t n_groups, n_groups_used, gate, normalised;
     float scale;
 } qn_net_experts;
+
+/** Of a model with several residual streams, and of one with a row for each token and layer. */
+typedef struct qn_net_streams {
+    int32_t n, i_active;
+    qn_weight from_x, to_x;      /* a part for each stream but the first                     */
+} qn_net_streams;
+typedef struct qn_net_rows {
+    int32_t width;               /* of a layer's part                                        */
+    qn_weight table, proj;
+    qn_vector norm;
+} qn_net_rows;
 
 /** A model's network. Everything it points to lives in one arena. */
 struct qn_net {
@@ -133,6 +170,8 @@ struct qn_net {
     qn_rope rope[QN_MAX_ROPES];
     int32_t n_ropes;
     qn_net_experts experts;
+    qn_net_streams streams;
+    qn_net_rows layer_rows;
     qn_layer *layer;             /* [n_layer]                                                */
     qn_weight embed, positions, head; /* head is absent when it is tied to embed             */
     qn_vector embed_norm, embed_norm_b, out_norm, out_norm_b, head_b, rope_factors;
@@ -180,6 +219,8 @@ typedef struct qn_tensor_row {
     uint64_t required;           /* must be there with one of these features, QN_ALWAYS: in any case; else the file tells */
     qn_dim *slices;              /* of a matrix or vector for each expert or head: how many; NULL: one */
     bool across;                 /* of a vector with slices: it is kept as `rows` runs of one element a slice */
+    bool in_file;                /* a table that stays in the file                           */
+    uint64_t unread;             /* with one of these features the file may have it, and nothing needs it */
     bool on_use;                 /* a slice is packed when it is first used (src/ops/pairs.h) */
 } qn_tensor_row;
 
@@ -207,7 +248,8 @@ struct qn_part {
     void (*plan)(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in);
     void (*close)(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to);
 };
-extern const qn_part qn_mix_attention, qn_mix_latent, qn_mix_selective, qn_mix_ssm, qn_mix_delta, qn_mix_shortconv, qn_ff_dense, qn_ff_experts;
+extern const qn_part qn_mix_attention, qn_mix_latent, qn_mix_selective, qn_mix_ssm, qn_mix_delta, qn_mix_shortconv, qn_mix_laurel, qn_ff_dense, qn_ff_experts,
+    qn_ff_layer_rows, qn_around_altup;
 
 /** How an architecture's experts differ from those of others, and which keys it heeds. */
 enum { QN_HEED_GATE = 1, QN_HEED_NORM = 2, QN_HEED_SCALE = 4 };
@@ -235,6 +277,13 @@ qn_status qn_layers_of_halves(qn_net *net, const qn_file *file, const qn_part *r
 /** For hooks: all but every n-th layer have `recurrent` as their mixer; the file may list them. */
 qn_status qn_layers_interleaved(qn_net *net, const qn_file *file, const qn_part *recurrent, qn_err *err);
 
+/** For hooks: beside every mixer a learned residual of this rank, unless the file's tensors have another. */
+qn_status qn_layers_laurel(qn_net *net, const qn_file *file, int32_t rank, qn_err *err);
+/** For hooks, after the windows: all layers but the first n_own, or as many as the file says, attend to the keys of the last of these with their window. */
+qn_status qn_net_share_kv(qn_net *net, const qn_file *file, int32_t n_own, qn_err *err);
+/** For `adjust`: qn_layer.deviations of all layers; they stay when the key is absent. */
+qn_status qn_net_read_sparsity(qn_net *net, const qn_file *file, const char *name, qn_err *err);
+
 struct qn_arch {
     const char *name;            /* general.architecture                                     */
     const char *covers;          /* public models, for people                                */
@@ -242,6 +291,7 @@ struct qn_arch {
     qn_unary act;                /* of the feed-forward                                      */
     const qn_part *mixer, *ff;   /* of every layer, unless `layers` sets another; NULL: none */
     const qn_part *others[QN_MAX_OTHERS]; /* what `layers` may set                           */
+    const char *cache_type;      /* how keys and values are kept when nobody says; NULL: F16 */
     const qn_expert_rules *experts; /* where layers have experts                             */
     const qn_key_row *keys;      /* beyond the shared ones                                   */
     int32_t n_keys;
@@ -289,16 +339,20 @@ qn_status qn_net_read_windows(qn_net *net, const qn_file *file, int32_t period, 
 qn_status qn_net_windowed_rope(qn_net *net, const qn_file *file, float base, qn_err *err);
 /** For `adjust`, and one by itself: three layers with a sliding window, then one that sees everything and is not rotated. */
 qn_status qn_adjust_every_fourth_sees_all(qn_net *net, const qn_file *file, qn_err *err);
+/** The same, and what else scales or stretches rope[0] leaves rope[1] alone. */
+qn_status qn_net_local_rope(qn_net *net, const qn_file *file, float base, qn_err *err);
 /** For hooks: rope.dimension_sections into rope[0]. */
 qn_status qn_net_read_sections(qn_net *net, const qn_file *file, qn_err *err);
 /** Does the file have this tensor in this layer? */
 bool qn_net_has_tensor(const qn_file *file, const char *name, int32_t i_layer);
+/** Rows of a matrix of this layer; 0: the file has none. */
+int64_t qn_net_tensor_rows(const qn_file *file, const char *name, int32_t i_layer);
 
 /** A tensor that a model of these hyperparameters has. */
 typedef struct qn_tensor_due {
     char name[64];
     bool is_vector, is_optional;
-    bool on_use, across;
+    bool on_use, across, in_file, unread;
     int64_t cols, rows, slices;  /* rows are 1 for a vector, slices for what is there once   */
     int n_parts;                 /* its rows (of a vector: elements) are so many things      */
     int64_t part_rows[QN_MAX_SPLITS];
@@ -326,6 +380,13 @@ qn_status qn_net_visit(qn_net *net, const qn_net_visitor *v);
 qn_status qn_net_plan(const qn_net *net, int32_t n_ctx, qn_plan *plan, qn_err *err);
 /** The architecture's kind of norm with these weights; NONE without weights, unless its norms have none (QN_F_NORM_PLAIN). */
 qn_norm qn_net_norm(const qn_net *net, const qn_vector *w, const qn_vector *b);
+
+/** Stages before the first layer and behind the last of models with several streams, or rows of layers (models/around_altup.c, ff_layer_rows.c), and
+ *  behind a layer: what its tail has left in T goes to all streams but the first. */
+void qn_altup_open(const qn_net *net, qn_plan *p);
+void qn_altup_close(const qn_net *net, qn_plan *p);
+void qn_altup_spread(const qn_net *net, const qn_layer *l, qn_plan *p);
+void qn_layer_rows_open(const qn_net *net, qn_plan *p);
 
 /** The output head: its own matrix, or the embedding table that it is tied to. */
 static inline const qn_weight *qn_net_head(const qn_net *net)

@@ -30,12 +30,25 @@ int64_t qn_dim_k_norm(const qn_net *net, const qn_layer *l) { (void)net; return 
 
 static int64_t other_types(const qn_net *net, const qn_layer *l) { (void)l; return (int64_t)(net->n_types - 1) * net->n_embd; }
 
+static int64_t other_streams(const qn_net *net, const qn_layer *l) { (void)l; return net->streams.n - 1; }
+static int64_t layer_row(const qn_net *net, const qn_layer *l) { (void)l; return net->layer_rows.width; }
+static int64_t layer_rows(const qn_net *net, const qn_layer *l) { (void)l; return (int64_t)net->n_layer * net->layer_rows.width; }
+
 #define NORM_BIAS (QN_F_NORM_BIAS | QN_F_NORM_BIAS_OPTIONAL)
 static const qn_tensor_row net_rows[] = {
     { "token_embd.weight", QN_NET_W(embed), .cols = qn_dim_embd, .rows = { qn_dim_vocab }, .required = QN_ALWAYS },
     { "position_embd.weight", QN_NET_W(positions), .cols = qn_dim_embd, .rows = { qn_dim_ctx }, .only = QN_F_POSITIONS, .required = QN_ALWAYS },
     { "token_types.weight", .is_vector = true, .at = { offsetof(qn_net, token_type), offsetof(qn_net, other_types) }, .n_at = 2,
       .rows = { qn_dim_embd, other_types }, .only = QN_F_TOKEN_TYPES },
+    { "per_layer_token_embd.weight", QN_NET_W(layer_rows.table), .cols = layer_rows, .rows = { qn_dim_vocab }, .only = QN_F_LAYER_ROWS,
+      .required = QN_ALWAYS, .in_file = true },
+    { "per_layer_model_proj.weight", QN_NET_W(layer_rows.proj), .cols = qn_dim_embd, .rows = { layer_rows }, .only = QN_F_LAYER_ROWS,
+      .required = QN_ALWAYS },
+    { "per_layer_proj_norm.weight", QN_NET_V(layer_rows.norm), .rows = { layer_row }, .only = QN_F_LAYER_ROWS, .required = QN_ALWAYS },
+    { "altup_proj.weight", QN_NET_W(streams.from_x), .cols = qn_dim_embd, .rows = { qn_dim_embd }, .only = QN_F_STREAMS, .required = QN_ALWAYS,
+      .slices = other_streams },
+    { "altup_unembd_proj.weight", QN_NET_W(streams.to_x), .cols = qn_dim_embd, .rows = { qn_dim_embd }, .only = QN_F_STREAMS, .required = QN_ALWAYS,
+      .slices = other_streams },
     { "token_embd_norm.weight", QN_NET_V(embed_norm), .rows = { qn_dim_embd }, .only = QN_F_EMBED_NORM, .required = QN_ALWAYS },
     { "token_embd_norm.bias", QN_NET_V(embed_norm_b), .rows = { qn_dim_embd }, .only = QN_F_EMBED_NORM, .required = QN_F_NORM_BIAS },
     { "rope_freqs.weight", QN_NET_V(rope_factors), .rows = { qn_dim_half_rot }, .unless = QN_F_NO_ROPE },
@@ -81,10 +94,12 @@ static bool due(const qn_net *net, const qn_tensor_row *r, int32_t i_layer, qn_t
     char *base = l ? (char *)l : (char *)(uintptr_t)net;
     *out = (qn_tensor_due){
         .is_vector = r->is_vector,
-        .is_optional = r->required != QN_ALWAYS && !(r->required & features),
+        .is_optional = (r->required != QN_ALWAYS && !(r->required & features)) || r->unread & features,
         .slices = r->slices ? r->slices(net, l) : 1,
         .n_parts = r->n_at,
         .on_use = r->on_use,
+        .in_file = r->in_file,
+        .unread = r->unread & features,
         .across = r->across,
     };
     if (r->rows[0](net, l) == QN_NO_TENSOR) return false;
@@ -136,7 +151,8 @@ qn_status qn_net_each_tensor(const qn_net *net, due_fn *fn, void *user)
     EACH(net_rows, -1);
     QN_TRY(each_row(net, a->tensors, (size_t)a->n_tensors, -1, fn, user));
     for (int32_t i = 0; i < net->n_layer; i++) {
-        const qn_part *mixer = net->layer[i].mixer, *beside = net->layer[i].beside, *ff = net->layer[i].ff;
+        const qn_part *mixer = net->layer[i].mixer, *beside = net->layer[i].beside, *ff = net->layer[i].ff, *around = net->layer[i].around,
+                      *tail = net->layer[i].tail;
         if (mixer) {
             EACH(pre_mixer_rows, i);
             QN_TRY(each_row(net, mixer->tensors, (size_t)mixer->n_tensors, i, fn, user));
@@ -150,6 +166,8 @@ qn_status qn_net_each_tensor(const qn_net *net, due_fn *fn, void *user)
             EACH(post_ff_rows, i);
             EACH(after_ff_rows, i);
         }
+        if (around) QN_TRY(each_row(net, around->tensors, (size_t)around->n_tensors, i, fn, user));
+        if (tail) QN_TRY(each_row(net, tail->tensors, (size_t)tail->n_tensors, i, fn, user));
         QN_TRY(each_row(net, a->layer_tensors, (size_t)a->n_layer_tensors, i, fn, user));
     }
     return QN_OK;
@@ -175,6 +193,7 @@ static qn_status bind_parts(const binder *b, const qn_tensor_due *d, int64_t i_t
         }
         QN_TRY(qn_weight_bind(d->weight[i], b->file, i_tensor, &s, b->err));
         d->weight[i]->on_use = d->on_use;
+        if (d->in_file) qn_weight_leave(d->weight[i]);
     }
     return QN_OK;
 }
@@ -194,7 +213,7 @@ static qn_status bind(void *user, const qn_tensor_due *d)
                        (long long)t.dims[0], (long long)t.dims[1], (long long)t.dims[2], (long long)t.dims[3], (long long)d->cols, (long long)due_rows,
                        (long long)due_slices);
     b->net->used[i] = 1;
-    return bind_parts(b, d, i);
+    return d->unread ? QN_OK : bind_parts(b, d, i);
 }
 
 /* Tensors that old converters wrote and that hold nothing a model needs. */
@@ -242,7 +261,7 @@ qn_status qn_net_bind_tensors(qn_net *net, const qn_file *file, qn_err *err)
 static qn_status visit(void *user, const qn_tensor_due *t)
 {
     const qn_net_visitor *v = user;
-    for (int i = 0; i < t->n_parts; i++) {
+    for (int i = 0; i < t->n_parts && !t->unread; i++) {
         if (t->is_vector && t->vector[i]->n) QN_TRY(v->vector(v->user, t->vector[i]));
         if (!t->is_vector && qn_weight_present(t->weight[i])) QN_TRY(v->weight(v->user, t->weight[i]));
     }

@@ -47,3 +47,11 @@ qn_status qn_adjust_every_fourth_sees_all(qn_net *net, const qn_file *file, qn_e
         if (!net->layer[i].window) net->layer[i].i_rope = -1;
     return QN_OK;
 }
+
+qn_status qn_net_local_rope(qn_net *net, const qn_file *file, float base, qn_err *err)
+{
+    QN_TRY(qn_net_windowed_rope(net, file, base, err));
+    net->rope[1].freq_scale = 1;
+    net->rope[1].ext_factor = net->rope[1].attn_factor = 0;
+    return QN_OK;
+}

@@ -283,8 +283,8 @@ typedef struct qn_engine_opts {
     int32_t n_sessions;       /* requests that run side by side, 1 .. 4096; 0: 1. The KV cache has room for as many timelines of n_ctx positions;
                                  more sessions may be open: they share it */
     uint64_t kv_memory;       /* bytes of the KV cache, in place of what n_sessions take; 0: as they take */
-    const char *cache_type_k; /* how keys are kept, a name from qn_cache_types in any case; NULL: F16. Q8_0 takes half of that memory at next to no
-                                 loss, Q4_0 a quarter at a loss that shows */
+    const char *cache_type_k; /* how keys are kept, a name from qn_cache_types in any case; NULL: F16, or F32 where a model needs it.
+                                 Q8_0 takes half of F16's memory at next to no loss, Q4_0 a quarter at a loss that shows */
     const char *cache_type_v; /* how values are kept                                         */
     const qn_model *draft_model; /* speculation: proposes tokens, which are evaluated together and kept while they are what the sampler chooses:
                                  the same text, sooner. Its vocabulary must be the model's. Borrowed like the model. NULL: none */

@@ -8,7 +8,7 @@ static int64_t scratch_floats(const qn_plan *plan)
     const int64_t tile = 3 * (int64_t)QN_ATTN_ROWS * plan->max_head_dim; /* queries, sums and a part's sums of an attention tile */
     const int64_t attention = tile + qn_attn_scratch(plan->max_head_dim, plan->max_head_dim);
     const int64_t most = attention > QN_MATMUL_SCRATCH ? attention : QN_MATMUL_SCRATCH;
-    const int64_t floats = most > plan->row_width ? most : plan->row_width;
+    const int64_t width = plan->row_width > plan->scratch_width ? plan->row_width : plan->scratch_width, floats = most > width ? most : width;
     return (floats + 15) & ~(int64_t)15;
 }
 

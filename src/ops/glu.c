@@ -1,13 +1,24 @@
 #include "src/ops/glu.h"
 
+#include "src/base/half.h"
+
 typedef void unary_fn(const float *x, int64_t n, float *out);
+
+/* GELU of x rounded to half, rounded to half: what a table of all half floats gives. */
+static void gelu_half(const qn_kernels *k, const float *x, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = qn_f32_from_f16(qn_f16_from_f32(x[i]));
+    k->gelu(out, n, out);
+    for (int64_t i = 0; i < n; i++) out[i] = qn_f32_from_f16(qn_f16_from_f32(out[i]));
+}
 
 void qn_unary_row(const qn_kernels *k, qn_unary act, const float *x, int64_t n, float *out)
 {
     unary_fn *const fns[] = {
         [QN_UNARY_SILU] = k->silu, [QN_UNARY_GELU] = k->gelu, [QN_UNARY_RELU] = k->relu, [QN_UNARY_RELU_SQR] = k->relu_sqr,
     };
-    fns[act](x, n, out);
+    if (act == QN_UNARY_GELU_HALF) gelu_half(k, x, n, out);
+    else fns[act](x, n, out);
 }
 
 /* OpenAI 2025 (gpt-oss): gate at most 7, up within 7 of zero; x * sigmoid(1.702 x) of the gate, times up + 1. */

@@ -3,7 +3,7 @@
 /* Rows [i, i + n) of one head, as the product reads them: float32 where they are, integers in a place of the thread's own. */
 static qn_act rows_of_head(const qn_exec *x, const qn_by_head_args *a, int32_t head, int32_t i, int32_t n, int32_t i_thread)
 {
-    const float *rows = qn_exec_row(x, a->in, i) + head * a->in_stride;
+    const float *rows = qn_exec_row(x, a->in, i) + a->in_at + head * a->in_stride;
     const qn_rows *to = &x->gathered[i_thread];
     for (int32_t j = 0; j < n && a->quantised; j++) qn_rows_quantize(x, rows + j * x->stride[a->in], a->w->n_cols, to, j);
     return qn_rows_act(x, to, 0, rows, x->stride[a->in]);
@@ -17,7 +17,7 @@ static void run_head(const qn_exec *x, const qn_stage *s, int32_t head, int64_t 
     for (int32_t i = 0, n; i < n_rows; i += n) {
         n = n_rows - i < QN_GATHERED ? n_rows - i : QN_GATHERED;
         const qn_act act = rows_of_head(x, a, head, i, n, i_thread);
-        float *out = qn_exec_row(x, a->out, i) + head * a->out_stride + begin * QN_PANEL;
+        float *out = qn_exec_row(x, a->out, i) + a->out_at + head * a->out_stride + begin * QN_PANEL;
         const int64_t width = qn_multiply(x, a->w, head, begin, end, &act, n, NULL, i_thread, out, x->stride[a->out]);
         for (int32_t j = 0; j < n && a->scale != 1; j++) x->k->scale(out + j * x->stride[a->out], a->scale, width, out + j * x->stride[a->out]);
     }

@@ -4,25 +4,27 @@
 /* The work of one thread in one stage. */
 typedef struct work {
     const qn_exec *x;
+    const qn_stage *s;
     const qn_matmul_stage_args *a;
     qn_act act;
     int32_t n_tokens, i_thread;
     float *tile[2]; /* [n_tokens][rows of the tile] */
 } work;
 
-/* What follows the product of a row: bounds, activation. */
-static void finish_row(const qn_kernels *k, const qn_mat *m, int64_t n, float *out)
+/* What follows the product of row t, from output `first` on: bounds, activation, a factor. */
+static void finish_row(const work *k, const qn_mat *m, int32_t t, int64_t first, int64_t n, float *out)
 {
-    if (m->clamp > 0) k->clamp(out, m->clamp, n, out);
-    if (m->act) qn_unary_row(k, m->act, out, n, out);
+    if (m->clamp > 0) k->x->k->clamp(out, m->clamp, n, out);
+    if (m->act) qn_unary_row(k->x->k, m->act, out, n, out);
+    if (m->multiplied) k->x->k->mul(out, qn_exec_row(k->x, m->by.reg, qn_exec_token(k->x, k->s, t)) + m->by.at + first, n, out);
 }
 
 /* Panels [begin, end) of a matrix times all rows, and what follows. @return rows */
 static int64_t multiply(const work *k, const qn_mat *m, int64_t begin, int64_t end, float *out, int64_t out_stride)
 {
     const int64_t n = qn_multiply(k->x, m->w, 0, begin, end, &k->act, k->n_tokens, m->bias, k->i_thread, out, out_stride);
-    if (m->clamp > 0 || m->act)
-        for (int32_t t = 0; t < k->n_tokens; t++) finish_row(k->x->k, m, n, out + t * out_stride);
+    if (m->clamp > 0 || m->act || m->multiplied)
+        for (int32_t t = 0; t < k->n_tokens; t++) finish_row(k, m, t, begin * QN_PANEL, n, out + t * out_stride);
     return n;
 }
 
@@ -104,6 +106,7 @@ void qn_op_matmul(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t
     const qn_matmul_stage_args *a = &s->u.matmul;
     float *tile = x->tile + i_thread * x->tile_stride;
     work k = { .x = x,
+               .s = s,
                .a = a,
                .n_tokens = qn_exec_n_rows(x, s),
                .i_thread = i_thread,

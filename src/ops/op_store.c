@@ -26,7 +26,8 @@ static float query_scale(const qn_heads *h, int32_t position)
 void qn_op_store(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads)
 {
     const qn_heads *h = &s->u.heads;
-    const int64_t n_tasks = h->n_head + h->n_head_kv;
+    const int64_t n_tasks = h->n_head + (h->only_reads ? 0 : h->n_head_kv);
+    const qn_norm v_norm = { .kind = h->norm_v ? QN_NORM_RMS : QN_NORM_NONE, .eps = h->k_norm.eps };
     int64_t begin, end;
     qn_split(n_tasks * x->batch->n, i_thread, n_threads, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
@@ -42,7 +43,8 @@ void qn_op_store(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t 
         float *k = qn_exec_row(x, QN_REG_K, t) + (int64_t)head * h->head_dim;
         turn(x, h, &h->k_norm, t, head, k);
         qn_kv_store_k(x->kv_k, k, h->head_dim, slot, qn_kv_k(x->batch->kv[t], h->i_kv, head, position));
-        qn_kv_store_v(x->kv_v, qn_exec_row(x, QN_REG_V, t) + (int64_t)head * h->head_dim_v, h->head_dim_v, slot,
-                      qn_kv_v(x->batch->kv[t], h->i_kv, head, position));
+        float *v = qn_exec_row(x, QN_REG_V, t) + (int64_t)head * h->head_dim_v;
+        qn_norm_row(x, &v_norm, v, h->head_dim_v, v);
+        qn_kv_store_v(x->kv_v, v, h->head_dim_v, slot, qn_kv_v(x->batch->kv[t], h->i_kv, head, position));
     }
 }

@@ -51,7 +51,7 @@ qn_input qn_plan_normed(qn_plan *p, const qn_norm *post, const qn_norm *pre, int
     const qn_reg x = p->x;
     p->x = x == QN_REG_X ? QN_REG_Y : QN_REG_X;
     qn_plan_widen(p, p->x, width);
-    return (qn_input){ .from = QN_REG_T, .post = *post, .x = x, .to = p->x, .pre = *pre, .width = width };
+    return (qn_input){ .from = QN_REG_T, .post = *post, .x = x, .to = p->x, .scale = 1, .pre = *pre, .width = width };
 }
 
 qn_input qn_plan_rows(qn_reg from, int64_t width)
@@ -160,7 +160,7 @@ void qn_plan_by_head(qn_plan *p, const char *name, const qn_by_head_args *a)
     s->u.by_head = *a;
     s->u.by_head.quantised = qn_weight_reads_a16(a->w);
     if (a->w->n_cols > p->gather_width) p->gather_width = a->w->n_cols;
-    qn_plan_widen(p, a->out, a->w->n_parts * a->out_stride);
+    qn_plan_widen(p, a->out, a->out_at + a->w->n_parts * a->out_stride);
 }
 
 void qn_plan_latent(qn_plan *p, const qn_latent_args *a)

@@ -12,11 +12,13 @@
 
 #include "src/ops/experts.h"
 #include "src/ops/recur.h"
+#include "src/ops/streams.h"
 
 /** Activations; `act(gate) * up` is a gated unit (Shazeer 2020). */
 typedef enum qn_unary {
     QN_UNARY_NONE = 0, QN_UNARY_SILU, QN_UNARY_GELU, QN_UNARY_RELU, QN_UNARY_RELU_SQR,
     QN_UNARY_CLAMPED, /* of gates alone: src/ops/glu.c                                       */
+    QN_UNARY_GELU_HALF, /* GELU from half floats to half floats                              */
 } qn_unary;
 
 /** Angles of rotary position embedding (Su et al. 2021); which pairs turn is `neox`. */
@@ -45,16 +47,6 @@ typedef struct qn_embed_args {
     float scale;
 } qn_embed_args;
 
-/** The rows that matrices read: pre(from), or with a post-norm pre(to), where first to = x + post(from). */
-typedef struct qn_input {
-    qn_reg from;
-    qn_norm post;            /* NONE: nothing is added                                       */
-    qn_reg x, to;            /* with `post`: the residual stream before and after            */
-    qn_norm pre;             /* NONE: the rows as they are                                   */
-    int64_t width;
-    bool quantised;          /* some of the matrices read integers                           */
-} qn_input;
-
 typedef struct qn_outputs_args {
     qn_reg x;                /* where the residual stream is                                 */
     qn_reg also, waiting;    /* what else the stages behind read; waiting: X for nothing     */
@@ -73,6 +65,8 @@ typedef struct qn_mat {
     qn_reg out;
     float clamp;             /* the result is kept within -clamp and clamp; 0: as it is      */
     qn_unary act;            /* then it goes through this                                    */
+    bool multiplied;         /* then times these columns of the batch's tokens               */
+    qn_cols by;
     bool adds;               /* then it is added, times `scale`, to what `out` holds         */
     float scale;
     bool gated;              /* ... and times sigmoid(the first float of `gate`)             */
@@ -115,15 +109,29 @@ typedef struct qn_heads {
     const float *sinks;      /* [n_head] or NULL                                             */
     qn_norm q_norm, k_norm;  /* over a head, before the rotation                             */
     bool norm_late;          /* they are over the rotated head                               */
+    bool norm_v;             /* values are divided by their root mean square, of k_norm.eps  */
+    bool only_reads;         /* keys and values are those that layer i_kv has stored         */
     int32_t norm_stride;     /* floats from one head's norm weights to the next's; 0: all have the same */
     bool q_gated;            /* queries come from G, each head's followed by its gate (qn_plan_gate) */
 } qn_heads;
+
+/**
+ * A gated unit of few: gates above mean + deviations * (standard deviation of the row) count with what they have more than that, the others
+ * not at all (You et al. 2025, "Spark Transformer"). at = act(gate) * up, in the gates' place.
+ */
+typedef struct qn_sparse_args {
+    qn_reg at, up;
+    int64_t width;
+    float deviations;
+    qn_unary act;
+} qn_sparse_args;
 
 /** A matrix for each head times that head's row: out[head] = w[head] in[head] * scale. */
 typedef struct qn_by_head_args {
     const qn_weight *w;      /* a part a head                                                */
     qn_reg in, out;
-    int64_t in_stride, out_stride; /* floats from one head's row to the next                 */
+    int64_t in_at, out_at;   /* floats before the first head's row                           */
+    int64_t in_stride, out_stride; /* floats from one head's row to the next; in_stride 0: all read the same */
     float scale;
     bool quantised;          /* w reads integers                                             */
 } qn_by_head_args;
@@ -165,6 +173,12 @@ typedef struct qn_stage {
         qn_scan_stage_args scan;
         qn_selective_stage_args selective;
         qn_gate_stage_args gate;
+        qn_streams streams;
+        qn_stream_step stream_step;
+        qn_stream_spread stream_spread;
+        qn_augment_args augment;
+        qn_layer_rows_args layer_rows;
+        qn_sparse_args sparse;
     } u;
 } qn_stage;
 
@@ -176,6 +190,7 @@ struct qn_plan {
     int64_t n_logits;
     int64_t norm_width;      /* widest of those that a norm makes                            */
     int32_t max_head_dim, max_heads;
+    int64_t scratch_width;   /* floats that a thread has to itself in other stages           */
     int64_t gather_width;    /* widest row that a thread gathers; 0: none                    */
     int64_t pair_width;      /* widest row between the two stages of experts; 0: there are none */
     int32_t max_experts, max_used; /* of a layer                                             */
@@ -237,6 +252,18 @@ void qn_plan_conv(qn_plan *p, const qn_conv_stage_args *a);
 void qn_plan_scan(qn_plan *p, const qn_scan_stage_args *a);
 void qn_plan_selective(qn_plan *p, const qn_selective_stage_args *a);
 void qn_plan_gate(qn_plan *p, const qn_gate_stage_args *a);
+
+/* of several residual streams (src/ops/streams.h) */
+void qn_plan_streams_open(qn_plan *p, const qn_streams *u);
+void qn_plan_streams_close(qn_plan *p, const qn_streams *u);
+void qn_plan_predict(qn_plan *p, const qn_streams *u, const qn_stream_router *by);
+/** @param post  between T and the residual stream; not NONE  @param scale  [width] or NULL */
+void qn_plan_correct(qn_plan *p, const qn_streams *u, const qn_stream_router *by, const qn_norm *post, const float *scale);
+void qn_plan_spread(qn_plan *p, const qn_streams *u, const qn_norm *norm);
+/** Residual stream += own(residual stream) + post(from). */
+void qn_plan_augment(qn_plan *p, qn_reg from, const qn_norm *own, const qn_norm *post, int64_t width);
+void qn_plan_layer_rows(qn_plan *p, const qn_layer_rows_args *a);
+void qn_plan_sparse(qn_plan *p, const qn_sparse_args *a);
 
 /** For builders: a stage behind the others, NULL when memory is short; a register that is at least so wide. */
 qn_stage *qn_plan_append(qn_plan *p, const char *name, void (*run)(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads));

@@ -15,6 +15,9 @@ typedef enum qn_reg {
     QN_REG_G,       /* act(gate) * up                                                        */
     QN_REG_R,       /* a router's logits                                                     */
     QN_REG_S,       /* logit of a shared expert's own gate                                   */
+    QN_REG_U,       /* residual streams side by side, where a model has several              */
+    QN_REG_F,       /* ... and what a layer predicts of them                                 */
+    QN_REG_P,       /* a token's rows of all layers                                          */
     QN_REG_COUNT,
 } qn_reg;
 
@@ -25,5 +28,16 @@ typedef struct qn_norm {
     const float *w, *b;      /* [width] or NULL                                              */
     int32_t n_groups;        /* the row's equal parts, each normed alone; 0: the whole row   */
 } qn_norm;
+
+/** The rows that matrices read: pre(from), or with a post-norm pre(to), where first to = (x + post(from)) * scale. */
+typedef struct qn_input {
+    qn_reg from;
+    qn_norm post;            /* NONE: nothing is added                                       */
+    qn_reg x, to;            /* with `post`: the residual stream before and after            */
+    float scale;             /* with `post`                                                  */
+    qn_norm pre;             /* NONE: the rows as they are                                   */
+    int64_t width;
+    bool quantised;          /* some of the matrices read integers                           */
+} qn_input;
 
 #endif

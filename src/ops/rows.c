@@ -53,6 +53,13 @@ void qn_op_norm(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n
     }
 }
 
+void qn_rows_moved(const qn_exec *x, const qn_input *in, int32_t i, float *out)
+{
+    qn_norm_row(x, &in->post, qn_exec_row(x, in->from, i), in->width, out);
+    x->k->add(qn_exec_row(x, in->x, i), out, in->width, out);
+    if (in->scale != 1) x->k->scale(out, in->scale, in->width, out);
+}
+
 /* Columns [begin, end) of the residual stream move on. Every thread may have made the whole row; each keeps its own part of it.
  */
 static void keep_residual(const qn_exec *x, const qn_input *in, int32_t i, const float *row, int64_t begin, int64_t end)
@@ -67,8 +74,7 @@ static void make_row(const qn_exec *x, const qn_input *in, int32_t i, const qn_r
     const float *row = qn_exec_row(x, in->from, i);
     float *out = to->x + i * to->x_stride;
     if (in->post.kind != QN_NORM_NONE) {
-        qn_norm_row(x, &in->post, row, in->width, out);
-        x->k->add(qn_exec_row(x, in->x, i), out, in->width, out);
+        qn_rows_moved(x, in, i, out);
         keep_residual(x, in, i, out, begin, end);
         row = out;
     }

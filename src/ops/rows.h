@@ -23,6 +23,9 @@ struct qn_act;
 /** One row through a norm that is not NONE; out may be in. */
 void qn_norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_t width, float *out);
 
+/** Row i of a residual stream that a post-norm moves. @param out  [in->width] */
+void qn_rows_moved(const qn_exec *x, const qn_input *in, int32_t i, float *out);
+
 /** @param width  widest row that is quantised  @param norm_width  widest of x; 0: none */
 void qn_rows_place(qn_placer *p, qn_rows *r, size_t n_rows, int64_t width, int64_t norm_width);
 /** Quantise a row into the i-th of `to`. */

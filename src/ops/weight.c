@@ -76,10 +76,10 @@ size_t qn_weight_bytes(const qn_weight *w)
 void qn_weight_place(qn_weight *w, const qn_map *map, size_t map_at, uint8_t *place)
 {
     w->panels = place;
-    if (!w->on_use) return;
+    if (!w->on_use && !w->in_file) return;
     w->map = map;
     w->map_at = map_at;
-    w->state = (atomic_uchar *)(void *)(place + w->n_bytes);
+    if (w->on_use) w->state = (atomic_uchar *)(void *)(place + w->n_bytes);
 }
 
 static size_t row_bytes_of(const qn_weight *w)
@@ -97,6 +97,17 @@ size_t qn_weight_file_at(const qn_weight *w, int64_t i_panel)
 size_t qn_weight_part_file_bytes(const qn_weight *w)
 {
     return (size_t)w->n_rows * row_bytes_of(w);
+}
+
+void qn_weight_leave(qn_weight *w)
+{
+    w->in_file = true;
+    w->n_bytes = 0;
+}
+
+void qn_weight_read_row(const qn_weight *w, int64_t row, float *out)
+{
+    w->fmt->decode(w->map->ptr + w->map_at + (size_t)row * row_bytes_of(w), w->n_cols / w->fmt->block, out);
 }
 
 void qn_weight_pack_panels(const qn_weight *w, const uint8_t *bytes, int64_t begin, int64_t end)

@@ -22,8 +22,8 @@ typedef struct qn_weight {
     size_t panel_bytes;      /* from one panel of 16 rows to the next                        */
     size_t n_bytes;          /* of all panels of all parts                                   */
     uint8_t *panels;         /* NULL until packed; 64-byte aligned; owned by the arena       */
-    /* Of parts that are packed when they are first used (src/ops/pairs.h); else NULL */
-    bool on_use;
+    /* Of a table whose rows are decoded where the file has them, n_bytes 0; and of parts that are packed when they are first used (src/ops/pairs.h) */
+    bool in_file, on_use;
     const qn_map *map;       /* open as long as the arena                                    */
     size_t map_at;           /* where the tensor is in it                                    */
     atomic_uchar *state;     /* [n_parts] in the arena                                       */
@@ -61,6 +61,11 @@ qn_status qn_vector_bind(qn_vector *v, const qn_file *file, int64_t i_tensor, in
 qn_status qn_vector_turn(qn_vector *v, int64_t n_cols, qn_err *err);
 enum { QN_MAX_ACROSS = 1024 };
 
+/** Let it stay in the file: a table of which single rows are read. */
+void qn_weight_leave(qn_weight *w);
+/** Decode a row of a table that stays in the file, once it has been placed. @param out  [n_cols] */
+void qn_weight_read_row(const qn_weight *w, int64_t row, float *out);
+
 /** Does this format multiply integers (A16 or A8; else float32)? */
 bool qn_weight_reads_a16(const qn_weight *w);
 
@@ -68,7 +73,7 @@ bool qn_weight_reads_a16(const qn_weight *w);
 size_t qn_vector_bytes(const qn_vector *v);
 size_t qn_weight_bytes(const qn_weight *w);
 
-/** Give the weight its place in the arena, qn_weight_bytes(w) long and zero. One with `on_use` needs no more to be done.
+/** Give the weight its place in the arena, qn_weight_bytes(w) long and zero. One with `on_use` or `in_file` needs no more to be done.
  *  @param map  holds the tensor from byte map_at on */
 void qn_weight_place(qn_weight *w, const qn_map *map, size_t map_at, uint8_t *place);
 /** Pack panels [begin, end), counted through all parts, into w->panels, on all threads of the pool. @param bytes  the whole tensor as it is in the file */

@@ -14,8 +14,8 @@ qn_status qn_net_kv_layout(const qn_net *net, const qn_kv_row *k, const qn_kv_ro
     if (!layers) return qn_fail(err, QN_ERR_NOMEM, "no memory for the layout of the KV cache");
     for (int32_t i = 0; i < net->n_layer; i++) {
         const qn_layer *l = &net->layer[i];
-        layers[i] = (qn_kv_layer){ .n_head_kv = l->n_head_kv, .k_bytes = qn_kv_block_bytes(k, l->head_dim), .v_bytes = qn_kv_block_bytes(v, l->head_dim_v),
-                                   .window = l->window, .state_floats = l->state_floats };
+        layers[i] = (qn_kv_layer){ .n_head_kv = l->i_kv == i ? l->n_head_kv : 0, .k_bytes = qn_kv_block_bytes(k, l->head_dim),
+                                   .v_bytes = qn_kv_block_bytes(v, l->head_dim_v), .window = l->window, .state_floats = l->state_floats };
     }
     const qn_status s = qn_kv_layout_open(out, layers, net->n_layer, n_ctx, n_chunk, err);
     free(layers);
@@ -84,8 +84,8 @@ static qn_status open_parts(qn_engine *e, const qn_engine_opts *o, int32_t n_thr
         qn_model_note(e->model, "the model was trained with %d positions; beyond them answers may suffer", net->n_ctx_train);
     QN_TRY(qn_kernels_init(&e->kernels, o->cpu, o->exact, err));
     e->kernels.a8 = o->act_bits == 8;
-    QN_TRY(qn_kv_row_find(&e->kernels, o->cache_type_k, &e->exec.kv_k, err));
-    QN_TRY(qn_kv_row_find(&e->kernels, o->cache_type_v, &e->exec.kv_v, err));
+    QN_TRY(qn_kv_row_find(&e->kernels, o->cache_type_k ? o->cache_type_k : net->arch->cache_type, &e->exec.kv_k, err));
+    QN_TRY(qn_kv_row_find(&e->kernels, o->cache_type_v ? o->cache_type_v : net->arch->cache_type, &e->exec.kv_v, err));
     QN_TRY(qn_net_plan(net, e->n_ctx, &e->plan, err));
     QN_TRY(qn_net_kv_layout(net, e->exec.kv_k, e->exec.kv_v, e->n_ctx, e->n_chunk, &e->kv_layout, err));
     QN_TRY(size_kv(e, o, err));

@@ -20,8 +20,8 @@ static qn_status estimate_kv(const qn_net *net, const qn_engine_opts *o, int32_t
     qn_kernels kernels; /* what a format takes is the same on every level */
     const qn_kv_row *k, *v;
     QN_TRY(qn_kernels_init(&kernels, "scalar", true, err));
-    QN_TRY(qn_kv_row_find(&kernels, o->cache_type_k, &k, err));
-    QN_TRY(qn_kv_row_find(&kernels, o->cache_type_v, &v, err));
+    QN_TRY(qn_kv_row_find(&kernels, o->cache_type_k ? o->cache_type_k : net->arch->cache_type, &k, err));
+    QN_TRY(qn_kv_row_find(&kernels, o->cache_type_v ? o->cache_type_v : net->arch->cache_type, &v, err));
     QN_TRY(qn_net_kv_layout(net, k, v, n_ctx, n_chunk, &layout, err));
     *bytes = qn_kv_layout_bytes(layout);
     qn_kv_layout_close(&layout);

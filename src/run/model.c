@@ -84,9 +84,10 @@ static qn_status load_weight(void *user, qn_weight *w)
     size_t at;
     const qn_map *map = qn_file_tensor_map(l->m->file, w->i_tensor, &at);
     qn_weight_place(w, map, at, (uint8_t *)l->m->arena + l->at);
-    if (!w->on_use) QN_TRY(pack_weight(l, w));
+    const bool is_packed = !w->on_use && !w->in_file;
+    if (is_packed) QN_TRY(pack_weight(l, w));
     l->at += qn_weight_bytes(w);
-    return w->on_use ? progress(l, 0) : QN_OK;
+    return is_packed ? QN_OK : progress(l, 0);
 }
 
 static qn_status load_vector(void *user, qn_vector *v)

@@ -181,6 +181,12 @@ static const tiny_key tiny_keys[] = {
     { "attention.q_lora_rank", IS_INT, 256 },
     { "attention.key_length_mla", IS_INT, HEAD_DIM },
     { "attention.value_length_mla", IS_INT, HEAD_DIM / 2 },
+    { "attention.sliding_window_pattern", IS_INT, 2 },
+    { "attention.shared_kv_layers", IS_INT, 2 },
+    { "altup.num_inputs", IS_INT, 4 },
+    { "altup.active_idx", IS_INT, 1 },
+    { "embedding_length_per_layer_input", IS_INT, 64 },
+    { "activation_sparsity_scale", IS_FLOAT, 0.5 },
 };
 
 enum { N_TINY_KEYS = sizeof tiny_keys / sizeof *tiny_keys };

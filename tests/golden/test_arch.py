@@ -15,7 +15,7 @@ from support import Skip
 
 REQUIRED = {"llama", "qwen2", "qwen3", "gemma3", "mistral3", "phi2", "phi3", "gemma", "gemma2", "olmo2", "granite", "starcoder2", "gpt2", "gptneox", "falcon",
             "stablelm", "command-r", "cohere2", "smollm3", "internlm2", "glm4", "exaone4", "llama-moe", "qwen2moe", "qwen3moe", "olmoe", "granitemoe-moe",
-            "gpt-oss", "deepseek2", "mamba", "mamba2", "qwen35", "qwen3next", "lfm2", "granitehybrid"}
+            "gpt-oss", "deepseek2", "gemma3n", "mamba", "mamba2", "qwen35", "qwen3next", "lfm2", "granitehybrid"}
 
 
 def index():
