@@ -125,6 +125,7 @@ static qn_experts experts_of(const qn_net *net, const qn_layer *l)
         .gate_b = x->gate_b.w,
         .up_b = x->up_b.w,
         .down_b = x->down_b.w,
+        .weighs_input = net->arch->experts->weighs_input,
     };
 }
 

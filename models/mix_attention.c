@@ -59,6 +59,7 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
 /* The norm of each head; one over all heads together is a stage of its own. */
 static qn_norm head_norm(const qn_net *net, const qn_layer *l, const qn_vector *w)
 {
+    if (l->features & QN_F_QK_NORM_PLAIN) return (qn_norm){ .kind = QN_NORM_RMS, .eps = net->norm_eps };
     return l->features & QN_F_QK_NORM_WIDE || !w->n ? (qn_norm){ 0 } : qn_net_norm(net, w, NULL);
 }
 
@@ -70,14 +71,16 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
         .head_dim = l->head_dim,
         .head_dim_v = l->head_dim_v,
         .window = l->window,
+        .chunked = l->is_chunked,
         .sees_all = net->features & QN_F_ENCODER,
         .i_rope = l->i_rope >= 0 && net->rope[l->i_rope].n_rot ? l->i_rope : -1,
         .i_kv = l->i_kv,
         .only_reads = l->i_kv != i_layer,
         .norm_v = l->features & QN_F_V_NORM,
         .scale = net->attn_scale,
-        .temp_scale = net->attn_temp_scale,
+        .temp_scale = l->features & QN_F_NO_TEMP ? 0 : net->attn_temp_scale,
         .temp_span = net->attn_temp_span,
+        .temp_from = net->attn_temp_from,
         .softcap = net->attn_softcap,
         .max_bias = net->max_alibi_bias,
         .sinks = l->sinks.w,

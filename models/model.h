@@ -53,14 +53,16 @@ enum {
 #define QN_F_NORM_AFTER ((uint64_t)1 << 33)    /* a norm of the residual stream behind each half          */
 #define QN_F_ENCODER ((uint64_t)1 << 34)       /* all positions see each other; the model has no next token */
 #define QN_F_TOKEN_TYPES ((uint64_t)1 << 35)   /* embeddings of token types, of which every token has the first */
-#define QN_F_V_NORM ((uint64_t)1 << 40)        /* values are divided by their root mean square                */
-#define QN_F_KV_SHARED ((uint64_t)1 << 41)     /* a layer that attends to keys and values of another          */
-#define QN_F_STREAMS ((uint64_t)1 << 42)       /* several residual streams: layers have qn_around_altup       */
-#define QN_F_LAYER_ROWS ((uint64_t)1 << 43)    /* tokens have a row for each layer: layers have qn_ff_layer_rows */
 #define QN_F_QK_NORM_LATE ((uint64_t)1 << 36)  /* the norms of q and k come behind the rotation               */
 #define QN_F_ALIBI ((uint64_t)1 << 37)         /* linear position biases; the largest is 8 where no key says  */
 #define QN_F_NORM_BIAS_OPTIONAL ((uint64_t)1 << 38) /* norms may have biases: the file tells                  */
 #define QN_F_ATTN_GATE ((uint64_t)1 << 39)     /* attention's result is gated by a matrix of its own          */
+#define QN_F_V_NORM ((uint64_t)1 << 40)        /* values are divided by their root mean square                */
+#define QN_F_KV_SHARED ((uint64_t)1 << 41)     /* a layer that attends to keys and values of another          */
+#define QN_F_STREAMS ((uint64_t)1 << 42)       /* several residual streams: layers have qn_around_altup       */
+#define QN_F_LAYER_ROWS ((uint64_t)1 << 43)    /* tokens have a row for each layer: layers have qn_ff_layer_rows */
+#define QN_F_QK_NORM_PLAIN ((uint64_t)1 << 44) /* norms of each head of q and k without weights               */
+#define QN_F_NO_TEMP ((uint64_t)1 << 45)       /* queries of this layer do not grow with the position         */
 
 typedef struct qn_net qn_net;
 typedef struct qn_arch qn_arch;
@@ -114,6 +116,7 @@ typedef struct qn_layer {
     uint64_t features;
     int32_t n_head, n_head_kv, head_dim, head_dim_v, n_ff;
     int32_t window;              /* positions a token sees, itself included; 0: all          */
+    int32_t is_chunked;          /* ... of which it sees those with the same position / window */
     int32_t i_rope;              /* index into qn_net.rope; -1: not rotated                  */
     int32_t i_kv;                /* layer whose keys and values it attends to: itself, or one before */
     float mixed_scale;           /* of the residual stream behind the mixer's post-norm; 1: as it is */
@@ -164,8 +167,8 @@ struct qn_net {
     int32_t head_dim;            /* of the layers that attend: one for all; 0: none does     */
     int32_t n_positions;         /* most positions that the model can tell apart; 0: no limit */
     float norm_eps, embed_scale, attn_scale, attn_softcap, logit_softcap, logit_scale, residual_scale, kqv_clamp;
-    float attn_temp_scale;       /* of queries: times 1 + scale * log(1 + floor(position / span)); 0: none */
-    int32_t attn_temp_span;
+    float attn_temp_scale;       /* of queries: times 1 + scale * log(1 + floor((position + from) / span)); 0: none */
+    int32_t attn_temp_span, attn_temp_from;
     float max_alibi_bias;        /* of attention's linear position biases (src/ops/alibi.h); 0: none */
     qn_rope rope[QN_MAX_ROPES];
     int32_t n_ropes;
@@ -259,6 +262,7 @@ typedef struct qn_expert_rules {
     bool normalised;             /* where expert_weights_norm is not heeded                  */
     uint32_t heeds;
     bool ff_as_dense;            /* an expert has feed_forward_length rows whatever expert_feed_forward_length is */
+    bool weighs_input;           /* weights are of the experts' input, not of their results  */
     bool divides_ff;             /* without expert_feed_forward_length, an expert is a share of feed_forward_length, else all of it */
     uint32_t shared;             /* without expert_shared_feed_forward_length: of expert_shared_count experts' size, as the dense one, or 0: none;
                                   * EACH: with it, so many times that */

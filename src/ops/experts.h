@@ -43,6 +43,7 @@ typedef struct qn_experts {
     const qn_weight *gate;   /* NULL: act(up) without a gate                                 */
     const qn_weight *up, *down;
     const float *gate_b, *up_b, *down_b;
+    bool weighs_input;       /* a weight is that of the expert's input, not of its result    */
 } qn_experts;
 
 #endif

@@ -22,7 +22,8 @@ typedef struct sums {
 
 static int32_t first_seen(const qn_heads *h, int32_t position)
 {
-    return h->window && position >= h->window ? position - h->window + 1 : 0;
+    if (!h->window || position < h->window) return 0;
+    return h->chunked ? position / h->window * h->window : position - h->window + 1;
 }
 
 /* The last position that row i of the stage sees: its own, or that of the last token of its text, all of which is in this step. */

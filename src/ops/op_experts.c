@@ -62,6 +62,10 @@ static void up_tile(const work *k, int32_t e, const qn_act *act, int32_t p, int3
     const int64_t n_rows = qn_multiply(x, w->up, e, begin, end, act, n, bias_of(w->up_b, w->up, e), k->i_thread, k->tile[1], stride);
     for (int32_t i = 0; i < n; i++) {
         float *gate = k->tile[0] + i * stride, *up = k->tile[1] + i * stride, *out = x->pairs.up + (int64_t)(p + i) * x->pairs.up_stride + begin * QN_PANEL;
+        if (w->weighs_input) {
+            x->k->scale(up, k->pairs->weight[p + i], n_rows, up);
+            if (w->gate) x->k->scale(gate, k->pairs->weight[p + i], n_rows, gate);
+        }
         if (w->gate) qn_glu_row(x->k, k->a->glu, gate, up, n_rows, out);
         else qn_unary_row(x->k, k->a->glu, up, n_rows, out);
     }
@@ -133,7 +137,7 @@ static void down_tile(const work *k, int32_t e, const qn_act *act, int64_t begin
     const int64_t n_rows = qn_multiply(x, w, e, begin, end, act, n, bias_of(k->a->experts.down_b, w, e), k->i_thread, k->tile[0], stride);
     for (int32_t i = 0; i < n; i++) {
         float *result = k->tile[0] + i * stride, *sum = qn_exec_row(x, QN_REG_T, k->pairs->token[first + i]) + begin * QN_PANEL;
-        x->k->scale(result, k->pairs->weight[first + i], n_rows, result);
+        if (!k->a->experts.weighs_input) x->k->scale(result, k->pairs->weight[first + i], n_rows, result);
         x->k->add(sum, result, n_rows, sum);
     }
 }

@@ -98,12 +98,13 @@ typedef struct qn_experts_args {
 typedef struct qn_heads {
     int32_t n_head, n_head_kv, head_dim, head_dim_v;
     int32_t window;          /* 0: all positions                                             */
+    bool chunked;            /* the window is that of positions with the same position / window */
     bool sees_all;           /* later positions too: all of a text is in one step            */
     int32_t i_rope;          /* which angles; -1: none                                       */
     int32_t i_kv;            /* layer number in the KV cache                                 */
     float scale;             /* of the queries                                               */
-    float temp_scale;        /* of the queries by position: times 1 + temp_scale * log(1 + floor(position / temp_span)); 0: none */
-    int32_t temp_span;
+    float temp_scale;        /* of the queries by position: times 1 + temp_scale * log(1 + floor((position + temp_from) / temp_span)); 0: none */
+    int32_t temp_span, temp_from;
     float softcap;           /* of the scores; 0: none                                       */
     float max_bias;          /* of linear position biases: -log2 of the smallest slope (src/ops/alibi.h); 0: none */
     const float *sinks;      /* [n_head] or NULL                                             */
