@@ -19,9 +19,7 @@ static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
     if (!net->layer[0].window || base != (float)net->rope[0].base)
         return qn_fail(err, QN_ERR_UNSUPPORTED, "llama4 without chunks, or with other angles in them, which quern does not support");
     QN_TRY(qn_net_read_windows(net, file, PERIOD, false, err));
-    net->attn_temp_scale = 0.1f;
-    net->attn_temp_span = 8192;
-    net->attn_temp_from = 1;
+    net->temper = (qn_temper){ .scale = 0.1f, .span = 8192, .from = 1 };
     for (int32_t i = 0; i < net->n_layer; i++) {
         qn_layer *l = &net->layer[i];
         l->is_chunked = l->window > 0;

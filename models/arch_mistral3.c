@@ -3,7 +3,7 @@
 #include <math.h>
 
 static const qn_key_row keys[] = {
-    { "attention.temperature_scale", QN_KEY_FLOAT, offsetof(qn_net, attn_temp_scale), false, 0, 0 },
+    { "attention.temperature_scale", QN_KEY_FLOAT, offsetof(qn_net, temper.scale), false, 0, 0 },
     { "attention.scale", QN_KEY_FLOAT, offsetof(qn_net, attn_scale), false, 0, 0 },
     { "rope.scaling.yarn_log_multiplier", QN_KEY_HOOK, 0, false, 0, 0 },
 };
@@ -14,7 +14,7 @@ static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
 {
     float multiplier = 0;
     qn_rope *r = &net->rope[0];
-    net->attn_temp_span = r->n_ctx_orig;
+    net->temper.span = r->n_ctx_orig;
     QN_TRY(qn_net_read_f32(net, file, "rope.scaling.yarn_log_multiplier", &multiplier, err));
     if (!(multiplier >= 0 && multiplier < 1e6f))
         return qn_fail(err, QN_ERR_FORMAT, "mistral3.rope.scaling.yarn_log_multiplier is %g; it must be at least 0", (double)multiplier);

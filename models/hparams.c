@@ -87,6 +87,7 @@ static qn_status refuse_extras(const qn_net *net, const qn_file *file, qn_err *e
     } extras[] = {
         { "expert_count", 0 }, { "attention.clamp_kqv", 0 }, { "attention.max_alibi_bias", 0 }, { "logit_scale", 1 }, { "residual_scale", 1 },
         { "embedding_scale", 1 }, { "attn_logit_softcapping", 0 }, { "final_logit_softcapping", 0 }, { "attention.sliding_window", 0 },
+        { "attention.temperature_scale", 0 },
     };
     for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
         key_search known = { .name = extras[i].name };

@@ -106,6 +106,7 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
                                      .scale = net->attn_scale };
     const qn_by_head_args values = { .w = &l->wv, .in = QN_REG_O, .out = QN_REG_V, .in_stride = l->head_dim_v, .out_stride = l->latent.n_value, .scale = 1 };
     plan_queries(net, l, p, in);
+    qn_plan_temper(p, QN_REG_G, &net->temper, l->wq.n_rows);
     qn_plan_by_head(p, "absorb", &absorb);
     qn_plan_join(p);
     qn_plan_latent(p, &latent);

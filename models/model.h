@@ -167,8 +167,7 @@ struct qn_net {
     int32_t head_dim;            /* of the layers that attend: one for all; 0: none does     */
     int32_t n_positions;         /* most positions that the model can tell apart; 0: no limit */
     float norm_eps, embed_scale, attn_scale, attn_softcap, logit_softcap, logit_scale, residual_scale, kqv_clamp;
-    float attn_temp_scale;       /* of queries: times 1 + scale * log(1 + floor((position + from) / span)); 0: none */
-    int32_t attn_temp_span, attn_temp_from;
+    qn_temper temper;            /* of queries                                               */
     float max_alibi_bias;        /* of attention's linear position biases (src/ops/alibi.h); 0: none */
     qn_rope rope[QN_MAX_ROPES];
     int32_t n_ropes;

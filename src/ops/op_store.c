@@ -1,6 +1,5 @@
 #include "src/ops/exec.h"
 
-#include <math.h>
 #include <string.h>
 
 static void turn(const qn_exec *x, const qn_heads *h, const qn_norm *norm, int64_t t, int64_t i_head, float *head)
@@ -17,8 +16,7 @@ static void turn(const qn_exec *x, const qn_heads *h, const qn_norm *norm, int64
 
 static float query_scale(const qn_heads *h, int32_t position)
 {
-    if (h->temp_scale == 0) return h->scale;
-    return (float)(h->scale * (1 + h->temp_scale * log(1 + (double)(((int64_t)position + h->temp_from) / h->temp_span))));
+    return (float)(h->scale * qn_temper_factor(&h->temper, position));
 }
 
 /* Queries are normed, rotated and scaled in place; keys likewise, and go with the values into the cache. One head of one token is

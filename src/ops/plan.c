@@ -152,6 +152,12 @@ void qn_plan_norm(qn_plan *p, const char *name, qn_reg at, const qn_norm *norm, 
     qn_plan_widen(p, at, width);
 }
 
+void qn_plan_temper(qn_plan *p, qn_reg at, const qn_temper *temper, int64_t width)
+{
+    qn_stage *s = temper->scale != 0 ? qn_plan_append(p, "temper", qn_op_temper) : NULL;
+    if (s) s->u.temper = (qn_temper_args){ at, *temper, width };
+}
+
 void qn_plan_by_head(qn_plan *p, const char *name, const qn_by_head_args *a)
 {
     qn_stage *s = qn_plan_append(p, name, qn_op_by_head);

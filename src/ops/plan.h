@@ -12,6 +12,7 @@
 
 #include "src/ops/experts.h"
 #include "src/ops/recur.h"
+#include "src/ops/temper.h"
 #include "src/ops/streams.h"
 
 /** Activations; `act(gate) * up` is a gated unit (Shazeer 2020). */
@@ -59,6 +60,13 @@ typedef struct qn_norm_args {
     int64_t width;
 } qn_norm_args;
 
+/** A register's rows times a factor of their position, in place. */
+typedef struct qn_temper_args {
+    qn_reg at;
+    qn_temper temper;
+    int64_t width;
+} qn_temper_args;
+
 typedef struct qn_mat {
     const qn_weight *w;
     const float *bias;       /* [n_rows] or NULL                                             */
@@ -103,8 +111,7 @@ typedef struct qn_heads {
     int32_t i_rope;          /* which angles; -1: none                                       */
     int32_t i_kv;            /* layer number in the KV cache                                 */
     float scale;             /* of the queries                                               */
-    float temp_scale;        /* of the queries by position: times 1 + temp_scale * log(1 + floor((position + temp_from) / temp_span)); 0: none */
-    int32_t temp_span, temp_from;
+    qn_temper temper;        /* of the queries                                               */
     float softcap;           /* of the scores; 0: none                                       */
     float max_bias;          /* of linear position biases: -log2 of the smallest slope (src/ops/alibi.h); 0: none */
     const float *sinks;      /* [n_head] or NULL                                             */
@@ -165,6 +172,7 @@ typedef struct qn_stage {
         qn_embed_args embed;
         qn_outputs_args outputs;
         qn_norm_args norm;
+        qn_temper_args temper;
         qn_matmul_stage_args matmul;
         qn_experts_args experts;
         qn_heads heads;
@@ -224,6 +232,8 @@ qn_input qn_plan_again(const qn_input *in);
 void qn_plan_join(qn_plan *p);
 /** A norm of the rows of a register, in place. */
 void qn_plan_norm(qn_plan *p, const char *name, qn_reg at, const qn_norm *norm, int64_t width);
+/** A factor of each row's position, in place; nothing where there is none. */
+void qn_plan_temper(qn_plan *p, qn_reg at, const qn_temper *temper, int64_t width);
 /** Where a half of a block puts its result. */
 typedef struct qn_close_to {
     bool post_norm;          /* into T, whence a norm takes it; else it is added to the residual stream */

@@ -154,6 +154,8 @@ static const tiny_key tiny_keys[] = {
     { "attention.scale", IS_FLOAT, 0.1 },
     { "attention.clamp_kqv", IS_FLOAT, 1.5 },
     { "attention.max_alibi_bias", IS_FLOAT, 8 },
+    { "attention.temperature_scale", IS_FLOAT, 0.1 },
+    { "attention.temperature_length", IS_INT, 16 },
     { "attn_logit_softcapping", IS_FLOAT, 50 },
     { "final_logit_softcapping", IS_FLOAT, 30 },
     { "logit_scale", IS_FLOAT, 0.5 },
