@@ -5,10 +5,11 @@ const qn_key_row qn_granite_keys[QN_GRANITE_KEYS] = {
     { "residual_scale", QN_KEY_FLOAT, offsetof(qn_net, residual_scale), false, 0, 0 },
     { "embedding_scale", QN_KEY_FLOAT, offsetof(qn_net, embed_scale), false, 0, 0 },
     { "attention.scale", QN_KEY_FLOAT, offsetof(qn_net, attn_scale), false, 0, 0 },
+    { "rope.scaling.finetuned", QN_KEY_HOOK, 0, false, 0, 0 },
 };
 
-/* Logits are divided by their scale. A scale of 0 stands for none. */
-qn_status qn_granite_adjust(qn_net *net, const qn_file *file, qn_err *err)
+/* Logits are divided by their scale (IBM Granite Team 2025). A scale of 0 stands for none. */
+qn_status qn_granite_adjust_scales(qn_net *net, const qn_file *file, qn_err *err)
 {
     (void)file;
     if (!(net->logit_scale > 0)) return qn_fail(err, QN_ERR_FORMAT, "%s.logit_scale is %g; it must be above 0", net->arch->name,
@@ -16,6 +17,16 @@ qn_status qn_granite_adjust(qn_net *net, const qn_file *file, qn_err *err)
     net->logit_scale = 1 / net->logit_scale;
     if (net->residual_scale == 0) net->residual_scale = 1;
     if (net->embed_scale == 0) net->embed_scale = 1;
+    return QN_OK;
+}
+
+/* A file that says its angles were not trained has none. */
+qn_status qn_granite_adjust(qn_net *net, const qn_file *file, qn_err *err)
+{
+    int32_t rotates = 1;
+    QN_TRY(qn_granite_adjust_scales(net, file, err));
+    QN_TRY(qn_net_read_i32(net, file, "rope.scaling.finetuned", 0, 1, &rotates, err));
+    for (int32_t i = 0; i < net->n_layer && !rotates; i++) net->layer[i].i_rope = -1;
     return QN_OK;
 }
 

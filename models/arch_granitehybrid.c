@@ -1,4 +1,4 @@
-#include "models/model.h"
+#include "models/granite.h"
 
 #define NET(field) offsetof(qn_net, field)
 static const qn_key_row keys[] = {
@@ -16,17 +16,6 @@ static qn_status layers(qn_net *net, const qn_file *file, qn_err *err)
     return qn_layers_experts(net, file, err);
 }
 
-/* Logits are divided by their scale (IBM Granite Team 2025); a file that says its angles were not trained has none. */
-static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
-{
-    int32_t rotates = 1;
-    if (net->logit_scale == 0) return qn_fail(err, QN_ERR_FORMAT, "%s.logit_scale is 0", net->arch->name);
-    net->logit_scale = 1 / net->logit_scale;
-    QN_TRY(qn_net_read_i32(net, file, "rope.scaling.finetuned", 0, 1, &rotates, err));
-    for (int32_t i = 0; i < net->n_layer && !rotates; i++) net->layer[i].i_rope = -1;
-    return QN_OK;
-}
-
 static const qn_expert_rules experts = { .gate = QN_GATE_SOFTMAX, .normalised = true };
 
 extern const qn_arch qn_arch_granitehybrid;
@@ -42,5 +31,5 @@ const qn_arch qn_arch_granitehybrid = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .layers = layers,
-    .adjust = adjust,
+    .adjust = qn_granite_adjust,
 };

@@ -13,7 +13,7 @@ const qn_arch qn_arch_granitemoe = {
     .experts = &experts,
     .act = QN_UNARY_SILU,
     .keys = qn_granite_keys,
-    .n_keys = QN_GRANITE_KEYS,
+    .n_keys = QN_GRANITE_SCALES,
     .layers = qn_layers_experts,
-    .adjust = qn_granite_adjust,
+    .adjust = qn_granite_adjust_scales,
 };
