@@ -42,6 +42,7 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
     if (isfinite(l->deviations)) plan_sparse(net, l, p, in);
     else if (l->features & QN_F_NO_GATE) qn_plan_matmul(p, "up", in, &up, 1, QN_UNARY_NONE);
     else qn_plan_matmul(p, "gate up", in, gate_up, 2, net->arch->act);
+    if (l->features & QN_F_XIELU) qn_plan_xielu(p, &(qn_xielu_args){ QN_REG_G, l->n_ff, l->xielu });
 }
 
 static void close(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to)

@@ -63,6 +63,7 @@ enum {
 #define QN_F_LAYER_ROWS ((uint64_t)1 << 43)    /* tokens have a row for each layer: layers have qn_ff_layer_rows */
 #define QN_F_QK_NORM_PLAIN ((uint64_t)1 << 44) /* norms of each head of q and k without weights               */
 #define QN_F_NO_TEMP ((uint64_t)1 << 45)       /* queries of this layer do not grow with the position         */
+#define QN_F_XIELU ((uint64_t)1 << 46)         /* the feed-forward's activation has parameters of the layer    */
 
 typedef struct qn_net qn_net;
 typedef struct qn_arch qn_arch;
@@ -120,6 +121,7 @@ typedef struct qn_layer {
     int32_t i_rope;              /* index into qn_net.rope; -1: not rotated                  */
     int32_t i_kv;                /* layer whose keys and values it attends to: itself, or one before */
     float mixed_scale;           /* of the residual stream behind the mixer's post-norm; 1: as it is */
+    qn_xielu xielu;              /* with QN_F_XIELU                                          */
     float deviations;            /* gates below mean + so many deviations stay shut; -Inf: any gate may open */
     int32_t q_gated;             /* rows of wq are for each head its query, then its gate    */
     int64_t state_floats;        /* what it keeps of a timeline besides keys and values      */

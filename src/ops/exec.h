@@ -110,7 +110,7 @@ bool qn_exec_run_part(qn_exec *x, qn_pool *pool, size_t begin, size_t end);
 typedef void qn_stage_fn(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads);
 qn_stage_fn qn_op_embed, qn_op_angles, qn_op_matmul, qn_op_store, qn_op_outputs, qn_op_attend, qn_op_norm, qn_op_temper, qn_op_experts_up,
     qn_op_experts_down, qn_op_by_head, qn_op_latent, qn_op_conv, qn_op_scan, qn_op_selective, qn_op_gate, qn_op_streams_open, qn_op_streams_close,
-    qn_op_streams_predict, qn_op_streams_correct, qn_op_streams_spread, qn_op_augment, qn_op_layer_rows, qn_op_sparse;
+    qn_op_streams_predict, qn_op_streams_correct, qn_op_streams_spread, qn_op_augment, qn_op_layer_rows, qn_op_sparse, qn_op_xielu;
 /** Radians a position of every pair, all scalings in. @param freq [n_rot/2] */
 void qn_rope_frequencies(const qn_rope *r, double *freq);
 

@@ -158,6 +158,12 @@ void qn_plan_temper(qn_plan *p, qn_reg at, const qn_temper *temper, int64_t widt
     if (s) s->u.temper = (qn_temper_args){ at, *temper, width };
 }
 
+void qn_plan_xielu(qn_plan *p, const qn_xielu_args *a)
+{
+    qn_stage *s = qn_plan_append(p, "xielu", qn_op_xielu);
+    if (s) s->u.xielu = *a;
+}
+
 void qn_plan_by_head(qn_plan *p, const char *name, const qn_by_head_args *a)
 {
     qn_stage *s = qn_plan_append(p, name, qn_op_by_head);

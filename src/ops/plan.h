@@ -134,6 +134,18 @@ typedef struct qn_sparse_args {
     qn_unary act;
 } qn_sparse_args;
 
+/** Huang and Schlag 2024, "xIELU": positive * x^2 + beta * x above zero, negative * (exp(min(x, most)) - 1 - x) + beta * x below. */
+typedef struct qn_xielu {
+    float positive, negative, beta, most;
+} qn_xielu;
+
+/** The activation of a register's rows, in place. */
+typedef struct qn_xielu_args {
+    qn_reg at;
+    int64_t width;
+    qn_xielu xielu;
+} qn_xielu_args;
+
 /** A matrix for each head times that head's row: out[head] = w[head] in[head] * scale. */
 typedef struct qn_by_head_args {
     const qn_weight *w;      /* a part a head                                                */
@@ -188,6 +200,7 @@ typedef struct qn_stage {
         qn_augment_args augment;
         qn_layer_rows_args layer_rows;
         qn_sparse_args sparse;
+        qn_xielu_args xielu;
     } u;
 } qn_stage;
 
@@ -275,6 +288,7 @@ void qn_plan_spread(qn_plan *p, const qn_streams *u, const qn_norm *norm);
 void qn_plan_augment(qn_plan *p, qn_reg from, const qn_norm *own, const qn_norm *post, int64_t width);
 void qn_plan_layer_rows(qn_plan *p, const qn_layer_rows_args *a);
 void qn_plan_sparse(qn_plan *p, const qn_sparse_args *a);
+void qn_plan_xielu(qn_plan *p, const qn_xielu_args *a);
 
 /** For builders: a stage behind the others, NULL when memory is short; a register that is at least so wide. */
 qn_stage *qn_plan_append(qn_plan *p, const char *name, void (*run)(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n_threads));

@@ -130,6 +130,7 @@ static void add_vocabulary(qn_writer *w)
 /* What a tiny model has of each key that an architecture reads: no architecture is named here. */
 typedef enum value_kind {
     IS_INT, IS_FLOAT, IS_BOOL,
+    IS_GLOBAL, /* a float, of a key without the architecture before it */
     IS_EVERY_2ND, IS_EVERY_3RD, /* of keys that a hook reads: an integer in so many layers, 0 in the others */
 } value_kind;
 typedef struct tiny_key {
@@ -155,6 +156,10 @@ static const tiny_key tiny_keys[] = {
     { "attention.clamp_kqv", IS_FLOAT, 1.5 },
     { "attention.max_alibi_bias", IS_FLOAT, 8 },
     { "attention.temperature_scale", IS_FLOAT, 0.1 },
+    { "xielu.alpha_p", IS_GLOBAL, 0.9 },
+    { "xielu.alpha_n", IS_GLOBAL, 1.3 },
+    { "xielu.beta", IS_GLOBAL, 0.5 },
+    { "xielu.eps", IS_GLOBAL, -1e-6 },
     { "attention.temperature_length", IS_INT, 16 },
     { "attn_logit_softcapping", IS_FLOAT, 50 },
     { "final_logit_softcapping", IS_FLOAT, 30 },
@@ -226,6 +231,7 @@ static qn_status add_key(void *user, const qn_key_row *row)
     snprintf(name, sizeof name, "%s.%s", kw->arch, k->name);
     if (k->kind == IS_INT) qn_writer_key_u32(kw->w, name, (uint32_t)k->value);
     else if (k->kind >= IS_EVERY_2ND) write_switch(kw->w, name, k);
+    else if (k->kind == IS_GLOBAL) qn_writer_key_f32(kw->w, k->name, (float)k->value);
     else if (k->kind == IS_FLOAT) qn_writer_key_f32(kw->w, name, (float)k->value);
     else qn_writer_key_bool(kw->w, name, k->value != 0);
     return QN_OK;
