@@ -1,18 +1,5 @@
 #include "models/model.h"
 
-enum { PERIOD = 4 };
-
-/* OLMo 3: where the file has a sliding window, three of four layers have it, with positions that are not scaled. */
-static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
-{
-    if (!net->layer[0].window) return QN_OK;
-    QN_TRY(qn_net_read_windows(net, file, PERIOD, false, err));
-    QN_TRY(qn_net_windowed_rope(net, file, (float)net->rope[0].base, err));
-    net->rope[1].freq_scale = 1;
-    net->rope[1].ext_factor = net->rope[1].attn_factor = 0;
-    return QN_OK;
-}
-
 extern const qn_arch qn_arch_olmo2;
 const qn_arch qn_arch_olmo2 = {
     .name = "olmo2",
@@ -21,5 +8,5 @@ const qn_arch qn_arch_olmo2 = {
     .mixer = &qn_mix_attention,
     .ff = &qn_ff_dense,
     .act = QN_UNARY_SILU,
-    .adjust = adjust,
+    .adjust = qn_adjust_windows_unscaled,
 };

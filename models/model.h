@@ -346,6 +346,8 @@ qn_status qn_net_windowed_rope(qn_net *net, const qn_file *file, float base, qn_
 qn_status qn_adjust_every_fourth_sees_all(qn_net *net, const qn_file *file, qn_err *err);
 /** The same, and what else scales or stretches rope[0] leaves rope[1] alone. */
 qn_status qn_net_local_rope(qn_net *net, const qn_file *file, float base, qn_err *err);
+/** Likewise, of OLMo 3: where the file has a sliding window, three of four layers have it, with positions that are not scaled. */
+qn_status qn_adjust_windows_unscaled(qn_net *net, const qn_file *file, qn_err *err);
 /** For hooks: rope.dimension_sections into rope[0]. */
 qn_status qn_net_read_sections(qn_net *net, const qn_file *file, qn_err *err);
 /** Does the file have this tensor in this layer? */

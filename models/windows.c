@@ -55,3 +55,14 @@ qn_status qn_net_local_rope(qn_net *net, const qn_file *file, float base, qn_err
     net->rope[1].ext_factor = net->rope[1].attn_factor = 0;
     return QN_OK;
 }
+
+qn_status qn_adjust_windows_unscaled(qn_net *net, const qn_file *file, qn_err *err)
+{
+    enum { PERIOD = 4 };
+    if (!net->layer[0].window) return QN_OK;
+    QN_TRY(qn_net_read_windows(net, file, PERIOD, false, err));
+    QN_TRY(qn_net_windowed_rope(net, file, (float)net->rope[0].base, err));
+    net->rope[1].freq_scale = 1;
+    net->rope[1].ext_factor = net->rope[1].attn_factor = 0;
+    return QN_OK;
+}
