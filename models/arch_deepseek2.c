@@ -17,6 +17,8 @@ qn_status qn_deepseek_adjust(qn_net *net, const qn_file *file, qn_err *err)
     QN_TRY(qn_adjust_latent(net, file, err));
     QN_TRY(qn_net_read_f32(net, file, "rope.scaling.yarn_log_multiplier", &log_multiplier, err));
     if (!net->temper.span) net->temper.span = r->n_ctx_orig;
+    if (!net->experts.gate && (net->n_layer == 47 || net->n_layer == 48) && net->n_vocab == 154880)
+        net->experts.gate = QN_GATE_SIGMOID; /* GLM 4.7 Flash: its first files do not say so */
     const double log_factor = log(1 / r->freq_scale), full = 1 + 0.1 * log_factor;
     const double base = log_multiplier != 0 && r->ext_factor != 0 ? 1 : full;
     const double magnitude = base * (1 + (double)log_multiplier * log_factor);
