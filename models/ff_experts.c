@@ -137,8 +137,9 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
     const qn_mat up = { .w = &x->shared_up, .out = QN_REG_G, .act = net->arch->act };
     const qn_mat gate_up[] = { { .w = &x->shared_gate, .out = QN_REG_G }, { .w = &x->shared_up } };
     const qn_experts experts = experts_of(net, l);
-    qn_plan_matmul(p, "router", in, router, qn_weight_present(&x->shared_router) ? 2 : 1, QN_UNARY_NONE);
-    const qn_input again = qn_plan_again(in);
+    const bool is_routed = l->beside == &qn_mix_router;
+    if (!is_routed) qn_plan_matmul(p, "router", in, router, qn_weight_present(&x->shared_router) ? 2 : 1, QN_UNARY_NONE);
+    const qn_input again = is_routed ? *in : qn_plan_again(in);
     if (l->features & QN_F_SHARED_EXPERT) {
         if (l->features & QN_F_NO_GATE) qn_plan_matmul(p, "shared up", &again, &up, 1, QN_UNARY_NONE);
         else qn_plan_matmul(p, "shared gate up", &again, gate_up, 2, net->arch->act);
