@@ -2,8 +2,10 @@
 
 static qn_status layers(qn_net *net, const qn_file *file, qn_err *err)
 {
-    for (int32_t i = 0; i < net->n_layer; i++) net->layer[i].beside = &qn_mix_router;
-    return qn_layers_experts(net, file, err);
+    QN_TRY(qn_layers_experts(net, file, err));
+    for (int32_t i = 0; i < net->n_layer; i++)
+        if (net->layer[i].ff == &qn_ff_experts) net->layer[i].beside = &qn_mix_router;
+    return QN_OK;
 }
 
 /* Where the file has a sliding window, every fourth layer, from the first on, sees everything and is not rotated. */
