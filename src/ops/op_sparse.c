@@ -3,24 +3,40 @@
 
 #include <math.h>
 
-/* Sum of x - mean to the power of one or two: eight sums in double, then halves. */
-static double sum_of(const float *x, int64_t n, double mean, bool squared)
+/* Eight sums in double, which a compiler keeps in registers, then halves. */
+enum { N_SUMS = 8 };
+
+static double fold(double *sum)
 {
-    enum { N = 8 };
-    double sum[N] = { 0 };
-    for (int64_t i = 0; i < n; i++) {
-        const double d = x[i] - mean;
-        sum[i % N] += squared ? d * d : d;
-    }
-    for (int half = N / 2; half; half /= 2)
+    for (int half = N_SUMS / 2; half; half /= 2)
         for (int j = 0; j < half; j++) sum[j] += sum[j + half];
     return sum[0];
 }
 
+static double sum_of(const float *x, int64_t n)
+{
+    double sum[N_SUMS] = { 0 };
+    int64_t i = 0;
+    for (; i + N_SUMS <= n; i += N_SUMS)
+        for (int j = 0; j < N_SUMS; j++) sum[j] += x[i + j];
+    for (int j = 0; i + j < n; j++) sum[j] += x[i + j];
+    return fold(sum);
+}
+
+static double squares_from(const float *x, int64_t n, double mean)
+{
+    double sum[N_SUMS] = { 0 };
+    int64_t i = 0;
+    for (; i + N_SUMS <= n; i += N_SUMS)
+        for (int j = 0; j < N_SUMS; j++) sum[j] += (x[i + j] - mean) * (x[i + j] - mean);
+    for (int j = 0; i + j < n; j++) sum[j] += (x[i + j] - mean) * (x[i + j] - mean);
+    return fold(sum);
+}
+
 static float cutoff(const float *gate, int64_t n, float deviations)
 {
-    const double mean = sum_of(gate, n, 0, false) / (double)n;
-    return (float)(mean + deviations * sqrt(sum_of(gate, n, mean, true) / (double)(n > 1 ? n - 1 : 1)));
+    const double mean = sum_of(gate, n) / (double)n;
+    return (float)(mean + deviations * sqrt(squares_from(gate, n, mean) / (double)(n > 1 ? n - 1 : 1)));
 }
 
 static void open_gates(const qn_exec *x, const qn_sparse_args *a, int32_t i, float least, int64_t begin, int64_t end)
