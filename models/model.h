@@ -252,7 +252,8 @@ struct qn_part {
     void (*plan)(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in);
     void (*close)(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to);
 };
-extern const qn_part qn_mix_attention, qn_mix_latent, qn_mix_selective, qn_mix_ssm, qn_mix_delta, qn_mix_shortconv, qn_mix_laurel, qn_mix_router, qn_ff_dense, qn_ff_experts,
+extern const qn_part qn_mix_attention, qn_mix_latent, qn_mix_selective, qn_mix_ssm, qn_mix_delta, qn_mix_shortconv, qn_mix_laurel, qn_mix_router,
+    qn_ff_dense, qn_ff_experts,
     qn_ff_layer_rows, qn_around_altup;
 
 /** How an architecture's experts differ from those of others, and which keys it heeds. */
