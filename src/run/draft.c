@@ -5,9 +5,7 @@
 
 #include <stdlib.h>
 
-/* Of an engine whose drafts nobody has tried yet. */
-#define CHANCE_AT_FIRST 0.7
-/* Weights in tokens: of that, for all streams; of all streams, for one. */
+/* Weights in tokens: of what a kind begins with, for all streams; of all streams, for one. */
 enum { WEIGHT_AT_FIRST = 4, WEIGHT_OF_ALL = 4 };
 /* Tokens of a grade that are remembered of a stream, and of all; rounds that the gain is a mean of. */
 enum { STREAM_MEMORY = 50, ALL_MEMORY = 400, GAIN_MEMORY = 50 };
@@ -72,7 +70,7 @@ void qn_drafter_note_step(qn_drafter *d, int32_t n_tokens, double seconds)
 
 static double chance_of(const qn_drafter *d, const qn_guess *g, int32_t grade)
 {
-    return qn_odds_chance(&g->odds, grade, qn_odds_chance(&d->odds, grade, CHANCE_AT_FIRST, WEIGHT_AT_FIRST), WEIGHT_OF_ALL);
+    return qn_odds_chance(&g->odds, grade, qn_odds_chance(&d->odds, grade, d->kind->at_first[grade], WEIGHT_AT_FIRST), WEIGHT_OF_ALL);
 }
 
 /* The chance of a token whose grade is not known yet: the mean, as often as grades were seen. */

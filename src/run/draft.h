@@ -29,6 +29,7 @@ typedef struct qn_guess {
 } qn_guess;
 
 typedef struct qn_draft_kind {
+    double at_first[QN_GRADES]; /* chance that a token of each grade comes, before any was tried */
     /** @return false: no memory; stream_close follows, and the stream goes without drafts */
     bool (*stream_open)(qn_drafter *d, qn_guess *g);
     void (*stream_close)(qn_drafter *d, qn_guess *g);

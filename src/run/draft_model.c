@@ -274,4 +274,4 @@ static void propose(qn_drafter *d, qn_guess *const *guesses, int32_t n)
     for (int32_t i = 0; i < n_begun; i++) end(d, begun[i]);
 }
 
-const qn_draft_kind qn_draft_model = { stream_open, stream_close, propose };
+const qn_draft_kind qn_draft_model = { { 0.45, 0.55, 0.65, 0.75, 0.85, 0.9, 0.95, 0.98 }, stream_open, stream_close, propose };

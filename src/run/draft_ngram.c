@@ -114,4 +114,4 @@ static void propose(qn_drafter *d, qn_guess *const *g, int32_t n)
     for (int32_t i = 0; i < n; i++) propose_one(d, g[i]);
 }
 
-const qn_draft_kind qn_draft_ngram = { stream_open, stream_close, propose };
+const qn_draft_kind qn_draft_ngram = { { 0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7 }, stream_open, stream_close, propose };

@@ -170,8 +170,8 @@ static void make_engine_cheap(qn_engine *e)
     e->drafter->kind = e->drafter->model ? &model_kind : &ngram_kind;
 }
 
-static const qn_draft_kind kind_oracle = { oracle_open, oracle_close, oracle_propose };
-static const qn_draft_kind kind_modest = { oracle_open, oracle_close, modest_propose };
+static const qn_draft_kind kind_oracle = { { 0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7 }, oracle_open, oracle_close, oracle_propose };
+static const qn_draft_kind kind_modest = { { 0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7 }, oracle_open, oracle_close, modest_propose };
 
 static qn_engine *open_engine(const qn_model *draft, bool ngram, int32_t draft_max, int32_t n_threads)
 {
