@@ -93,6 +93,10 @@ void qn_scheduler_end(qn_scheduler *s, qn_choice *c, qn_status status, const qn_
     qn_err own = { 0 };
     if (err) own = *err;
     status = qn_stream_end(&c->stream, status, &own);
+    if (c->is_text_lost && status == QN_OK) {
+        c->stream.r.finish = QN_FINISH_ERROR;
+        status = qn_fail(&own, QN_ERR_NOMEM, "no memory for the text of the answer");
+    }
     c->stream.ended = true;
     if (c->kv) {
         pthread_mutex_lock(&s->engine->lock);
@@ -167,7 +171,8 @@ static bool on_text(void *user, const char *text, size_t len)
     if (r->o.on_text) return r->o.on_text(r->o.user, c->i, text, len);
     pthread_mutex_lock(&r->scheduler->lock);
     qn_buf_add(&c->news, text, len);
-    const bool kept = !c->news.failed;
+    if (c->news.failed) c->is_text_lost = true;
+    const bool kept = !c->is_text_lost;
     pthread_cond_broadcast(&r->scheduler->news);
     pthread_mutex_unlock(&r->scheduler->lock);
     return kept;
@@ -327,14 +332,15 @@ void qn_request_close(qn_request **request)
     qn_request *r = *request;
     if (!r) return;
     qn_scheduler *s = r->scheduler;
-    *request = NULL;
     qn_request_cancel(r);
     if (pthread_equal(pthread_self(), s->thread)) {
+        *request = NULL;
         pthread_mutex_lock(&s->lock);
         r->is_orphan = true;
         pthread_mutex_unlock(&s->lock);
         return;
     }
     (void)qn_request_wait(r, -1);
+    *request = NULL; /* callbacks may cancel by it up to here */
     free_request(r);
 }

@@ -20,6 +20,7 @@ typedef struct qn_choice {
     qn_kv *kv;               /* NULL while it waits for the first time                       */
     int32_t first_output;    /* row of its logits in the step under way                      */
     bool has_run, in_step;
+    bool is_text_lost;       /* there was no memory to keep it for qn_request_next           */
     /* told to the caller; under the scheduler's lock */
     bool ended, is_end_told;
     qn_buf news;             /* text that qn_request_next has not handed out                 */

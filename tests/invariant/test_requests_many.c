@@ -149,7 +149,9 @@ static void check_call(caller *x, call *c)
         const bool whole = c->finish[i] == QN_FINISH_LENGTH;
         if (!whole) drop_replaced(got);
         if (c->n_ends[i] != 1) snprintf(x->wrong, sizeof x->wrong, "choice %d ended %d times", i, c->n_ends[i]);
-        if (got->n > want->n || memcmp(got->byte, want->byte, got->n) != 0) snprintf(x->wrong, sizeof x->wrong, "another text than alone: %.*s, not %.*s; finish %d", (int)got->n, got->byte, (int)want->n, want->byte, (int)c->finish[i]);
+        if (got->n > want->n || memcmp(got->byte, want->byte, got->n) != 0)
+            snprintf(x->wrong, sizeof x->wrong, "another text than alone: %.*s, not %.*s; finish %d", (int)got->n, got->byte, (int)want->n, want->byte,
+                     (int)c->finish[i]);
         if (whole && got->n != want->n) snprintf(x->wrong, sizeof x->wrong, "%zu bytes of %zu", got->n, want->n);
         if (c->finish[i] == QN_FINISH_ERROR && c->err.status != QN_ERR_NOMEM) snprintf(x->wrong, sizeof x->wrong, "%s", c->err.text);
         x->n_whole += whole;
