@@ -190,9 +190,8 @@ qn_status qn_stream_end(qn_stream *s, qn_status status, qn_err *err)
     }
     qn_err *end_err = status == QN_OK ? err : NULL; /* the first fault is the one to tell of */
     const qn_status last = qn_textout_end(&s->out, &text, end_err);
-    if (status == QN_OK && last != QN_OK) s->r.finish = QN_FINISH_ERROR; /* the end of the text is not there */
     hand_on(s, text);
-    if (last != QN_OK) s->r.finish = QN_FINISH_ERROR;
+    if (last != QN_OK) s->r.finish = QN_FINISH_ERROR; /* the end of the text is not there */
     else if (s->wants_no_more && s->r.finish == QN_FINISH_LENGTH) s->r.finish = QN_FINISH_CANCELLED;
     s->r.stop_index = s->out.i_stop;
     if (s->out.i_stop >= 0 && s->r.finish == QN_FINISH_LENGTH) s->r.finish = QN_FINISH_STOP; /* found by the end of the text */
