@@ -2,11 +2,6 @@
 
 #include "src/format/keys.h"
 
-static const qn_key_row keys[] = {
-    { "attention.causal", QN_KEY_HOOK, 0, false, 0, 1 },
-    { "pooling_type", QN_KEY_HOOK, 0, false, 0, 4 },
-};
-
 /* The number of token types is a key of the tokenizer. */
 static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
 {
@@ -26,7 +21,5 @@ const qn_arch qn_arch_bert = {
     .mixer = &qn_mix_attention,
     .ff = &qn_ff_dense,
     .act = QN_UNARY_GELU,
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
     .adjust = adjust,
 };

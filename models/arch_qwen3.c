@@ -8,4 +8,5 @@ const qn_arch qn_arch_qwen3 = {
     .mixer = &qn_mix_attention,
     .ff = &qn_ff_dense,
     .act = QN_UNARY_SILU,
+    .cls_softmax = true,
 };

@@ -93,7 +93,13 @@ static void embed(const qn_net *net, int32_t n_ctx, qn_plan *p)
         ropes[i] = net->rope[i];
         if (i == 0) ropes[i].factors = is_long ? net->rope_factors_long.w : net->rope_factors.w;
     }
-    qn_plan_embed(p, &net->embed, qn_weight_present(&net->positions) ? &net->positions : NULL, net->token_type.w, net->embed_scale);
+    qn_plan_embed(p, &(qn_embed_args){
+                         .table = &net->embed,
+                         .positions = qn_weight_present(&net->positions) ? &net->positions : NULL,
+                         .type = net->token_type.w,
+                         .other_type = net->n_types > 1 ? net->other_types.w : NULL,
+                         .scale = net->embed_scale,
+                     });
     qn_plan_rope(p, ropes, net->n_ropes);
     if (net->features & QN_F_EMBED_NORM) {
         const qn_norm norm = qn_net_norm(net, &net->embed_norm, &net->embed_norm_b);

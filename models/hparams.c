@@ -11,6 +11,9 @@
 static const qn_key_row net_keys[] = {
     { "embedding_length", QN_KEY_NET, NET(n_embd), true, 1, 1 << 20 },
     { "context_length", QN_KEY_NET, NET(n_ctx_train), true, 1, INT32_MAX },
+    { "attention.causal", QN_KEY_NET, NET(is_causal), false, 0, 1 },
+    { "pooling_type", QN_KEY_NET, NET(pooling), false, 0, QN_FILE_POOLING_RANK },
+    { "classifier.pooling_type", QN_KEY_NET, NET(classifier_pooling), false, 0, QN_FILE_POOLING_RANK },
 };
 static const qn_key_row rms_key = { "attention.layer_norm_rms_epsilon", QN_KEY_FLOAT, NET(norm_eps), true, 0, 0 };
 static const qn_key_row layer_norm_key = { "attention.layer_norm_epsilon", QN_KEY_FLOAT, NET(norm_eps), true, 0, 0 };
@@ -159,6 +162,28 @@ static void set_defaults(qn_net *net)
     net->embed_scale = net->features & QN_F_EMBED_SQRT ? sqrtf((float)net->n_embd) : 1;
 }
 
+/* A decoder made into an encoder: of what it has learnt all but the mask is kept (BehnamGhader et al. 2024). */
+static qn_status see_all(qn_net *net, qn_err *err)
+{
+    if (net->is_causal) return QN_OK;
+    net->features |= QN_F_ENCODER;
+    for (int32_t i = 0; i < net->n_layer; i++)
+        if (net->layer[i].state_floats)
+            return qn_fail(err, QN_ERR_UNSUPPORTED, "%s.attention.causal is false, and layer %d has a state: it sees what came before alone",
+                           net->arch->name, i);
+    return QN_OK;
+}
+
+/* A classifier's sides are those of its tensors. */
+static void size_classifier(qn_net *net, const qn_file *file)
+{
+    qn_tensor_info t;
+    const int64_t cls = qn_file_tensor_find(file, "cls.weight"), out = qn_file_tensor_find(file, "cls.output.weight");
+    if (qn_file_tensor_at(file, cls, &t)) net->n_cls = out < 0 && t.dims[1] <= QN_MAX_LABELS ? (int32_t)t.dims[1] : net->n_embd;
+    if (qn_file_tensor_at(file, out, &t)) net->n_labels = t.dims[1] <= QN_MAX_LABELS ? (int32_t)t.dims[1] : 0;
+    else if (net->n_cls != net->n_embd) net->n_labels = net->n_cls; /* else it is a pooler that nothing was trained behind */
+}
+
 static qn_status check_positive(const qn_net *net, const char *name, float v, qn_err *err)
 {
     return v > 0 ? QN_OK : qn_fail(err, QN_ERR_FORMAT, "%s.%s is %g; it must be above 0", net->arch->name, name, (double)v);
@@ -168,6 +193,7 @@ qn_status qn_net_read_hparams(qn_net *net, const qn_file *file, qn_err *err)
 {
     int64_t n_layer;
     net->features = net->arch->features;
+    net->is_causal = 1;
     QN_TRY(qn_key_i64(file, "%s.block_count", net->arch->name, 1, QN_MAX_LAYERS, &n_layer, err));
     QN_TRY(qn_net_read_i32(net, file, "nextn_predict_layers", 0, n_layer - 1, &net->n_draft, err));
     net->n_layer = (int32_t)n_layer - net->n_draft;
@@ -187,5 +213,7 @@ qn_status qn_net_read_hparams(qn_net *net, const qn_file *file, qn_err *err)
     if (net->features & QN_F_POSITIONS) net->n_positions = net->n_ctx_train;
     if (net->logit_scale == 0) net->logit_scale = 1;
     if (net->attn_scale == 0 && net->head_dim) net->attn_scale = 1 / sqrtf((float)net->head_dim);
-    return net->arch->adjust ? net->arch->adjust(net, file, err) : QN_OK;
+    size_classifier(net, file);
+    if (net->arch->adjust) QN_TRY(net->arch->adjust(net, file, err));
+    return see_all(net, err);
 }

@@ -11,7 +11,10 @@
 
 #include "src/ops/plan.h"
 
-enum { QN_MAX_LAYERS = 1024, QN_MAX_HEAD_DIM = 512, QN_MAX_SPLITS = 3, QN_MAX_OTHERS = 4, QN_MAX_ALIBI_BIAS = 1024 };
+enum { QN_MAX_LAYERS = 1024, QN_MAX_HEAD_DIM = 512, QN_MAX_SPLITS = 3, QN_MAX_OTHERS = 4, QN_MAX_ALIBI_BIAS = 1024, QN_MAX_LABELS = 1 << 16 };
+
+/** Values of <architecture>.pooling_type. */
+enum { QN_FILE_POOLING_NONE = 0, QN_FILE_POOLING_MEAN, QN_FILE_POOLING_CLS, QN_FILE_POOLING_LAST, QN_FILE_POOLING_RANK };
 
 /** What blocks are made of; a layer starts with those of its architecture and may differ (qn_layer.features). */
 enum {
@@ -182,6 +185,10 @@ struct qn_net {
     qn_vector token_type, other_types; /* [n_embd] and the rest                            */
     int32_t n_types;
     qn_vector rope_factors_long; /* in place of rope_factors where the context is longer than the original one */
+    int32_t is_causal, pooling, classifier_pooling; /* as the file has them                  */
+    int32_t n_labels, n_cls;     /* scores of the classifier, rows of `cls`; 0: there is none */
+    qn_weight cls, cls_out;      /* the classifier (src/run/classify.c)                          */
+    qn_vector cls_b, cls_norm, cls_out_b;
     uint8_t *used;               /* [n_tensors of the file] 1 where something bound it       */
 };
 
@@ -303,6 +310,8 @@ struct qn_arch {
     int32_t n_keys;
     const qn_tensor_row *tensors, *layer_tensors; /* beyond those of the net and of the parts */
     int32_t n_tensors, n_layer_tensors;
+    bool cls_gelu;               /* behind the classifier's first matrix stands GELU; else tanh */
+    bool cls_softmax;            /* its scores are probabilities                             */
     /** Before the parts' keys: set parts and features of single layers. May be NULL. */
     qn_status (*layers)(qn_net *net, const qn_file *file, qn_err *err);
     /** After all keys: rules of its own. May be NULL. */

@@ -35,6 +35,10 @@ static int64_t layer_row(const qn_net *net, const qn_layer *l) { (void)l; return
 static int64_t layer_rows(const qn_net *net, const qn_layer *l) { (void)l; return (int64_t)net->n_layer * net->layer_rows.width; }
 
 #define NORM_BIAS (QN_F_NORM_BIAS | QN_F_NORM_BIAS_OPTIONAL)
+
+static int64_t labels(const qn_net *net, const qn_layer *l) { (void)l; return net->n_labels; }
+static int64_t cls_rows(const qn_net *net, const qn_layer *l) { (void)l; return net->n_cls; }
+
 static const qn_tensor_row net_rows[] = {
     { "token_embd.weight", QN_NET_W(embed), .cols = qn_dim_embd, .rows = { qn_dim_vocab }, .required = QN_ALWAYS },
     { "position_embd.weight", QN_NET_W(positions), .cols = qn_dim_embd, .rows = { qn_dim_ctx }, .only = QN_F_POSITIONS, .required = QN_ALWAYS },
@@ -56,6 +60,11 @@ static const qn_tensor_row net_rows[] = {
     { "output_norm.bias", QN_NET_V(out_norm_b), .rows = { qn_dim_embd }, .only = NORM_BIAS, .unless = QN_F_NORM_AFTER, .required = QN_F_NORM_BIAS },
     { "output.weight", QN_NET_W(head), .cols = qn_dim_embd, .rows = { qn_dim_vocab }, .unless = QN_F_TIED },
     { "output.bias", QN_NET_V(head_b), .rows = { qn_dim_vocab }, .only = QN_F_HEAD_BIAS, .required = QN_ALWAYS },
+    { "cls.weight", QN_NET_W(cls), .cols = qn_dim_embd, .rows = { cls_rows } },
+    { "cls.bias", QN_NET_V(cls_b), .rows = { cls_rows } },
+    { "cls.norm.weight", QN_NET_V(cls_norm), .rows = { qn_dim_embd } },
+    { "cls.output.weight", QN_NET_W(cls_out), .cols = qn_dim_embd, .rows = { labels } },
+    { "cls.output.bias", QN_NET_V(cls_out_b), .rows = { labels } },
 };
 
 #define NO_PRE (QN_F_NORM_PLAIN | QN_F_NO_PRE_NORM)

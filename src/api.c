@@ -15,6 +15,14 @@ qn_status qn_tokenize(const qn_model *m, qn_str text, int flags, const qn_range 
     return qn_vocab_tokenize(m->vocab, text, flags, plain, n_plain, ids, cap, n, err);
 }
 
+qn_status qn_tokenize_pair(const qn_model *m, qn_str query, qn_str document, int32_t *ids, size_t cap, size_t *n, size_t *n_first, qn_err *err)
+{
+    qn_value form;
+    qn_str text = { "", 0 };
+    if (qn_file_key(m->file, "tokenizer.chat_template.rerank", &form)) QN_TRY(qn_value_as_str(&form, &text));
+    return qn_vocab_tokenize_pair(m->vocab, text, query, document, ids, cap, n, n_first, err);
+}
+
 qn_status qn_token_text(const qn_model *m, int32_t id, bool special, qn_str *out)
 {
     return qn_vocab_token_text(m->vocab, id, special, out);

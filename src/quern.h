@@ -108,10 +108,8 @@ typedef struct qn_tensor_info {
 
 typedef struct qn_file qn_file;
 
-/**
- * Open and check a GGUF file (version 2 or 3), memory-mapped. Any shard of a split set opens the whole set.
- * @return QN_ERR_IO, QN_ERR_FORMAT (the sentence says what the file looks like), QN_ERR_UNSUPPORTED, QN_ERR_NOMEM.
- */
+/** Open and check a GGUF file (version 2 or 3), memory-mapped. Any shard of a split set opens the whole set.
+ *  @return QN_ERR_IO, QN_ERR_FORMAT (the sentence says what the file looks like), QN_ERR_UNSUPPORTED, QN_ERR_NOMEM. */
 QN_API qn_status qn_file_open(qn_file **out, const char *path, qn_err *err);
 QN_API void qn_file_close(qn_file **file);
 
@@ -129,10 +127,8 @@ QN_API bool qn_file_key(const qn_file *file, const char *key, qn_value *value);
 QN_API bool qn_file_tensor_at(const qn_file *file, int64_t i, qn_tensor_info *info);
 /** @return index of the tensor, or -1. */
 QN_API int64_t qn_file_tensor_find(const qn_file *file, const char *name);
-/**
- * Decode rows [row, row + n_rows) of tensor `i` to float32. A tensor has dims[1]*dims[2]*dims[3] rows.
- * @param out  [n_rows][dims[0]]
- */
+/** Decode rows [row, row + n_rows) of tensor `i` to float32. A tensor has dims[1]*dims[2]*dims[3] rows.
+ *  @param out  [n_rows][dims[0]] */
 QN_API qn_status qn_file_rows_f32(const qn_file *file, int64_t i, int64_t row, int64_t n_rows, float *out, qn_err *err);
 
 /** Scalars, with conversion where no bit is lost (any integer type into int64 when it fits; f32 into f64). Else QN_ERR_TYPE. */
@@ -170,6 +166,16 @@ typedef struct qn_model_opts {
 } qn_model_opts;
 #define QN_MODEL_OPTS_INIT { sizeof(qn_model_opts), false, 0, NULL, NULL, NULL, NULL, NULL }
 
+/** How the vectors of a text's tokens become one. */
+typedef enum qn_pooling {
+    QN_POOLING_NONE = 0,      /* a vector for each token                                     */
+    QN_POOLING_MEAN,          /* of all tokens                                               */
+    QN_POOLING_LAST,
+    QN_POOLING_FIRST,         /* where a CLS token stands                                    */
+    QN_POOLING_RANK,          /* the scores that the model's classifier gives, one a label: no vector */
+    QN_POOLING_MODEL,         /* the model's own: qn_model_info.pooling                      */
+} qn_pooling;
+
 typedef struct qn_model_info {
     const char *arch;         /* "llama". Owned by the model                                                         */
     const char *name;         /* general.name or ""                                                                  */
@@ -177,7 +183,10 @@ typedef struct qn_model_info {
     uint64_t n_params;
     uint64_t file_bytes;      /* of the tensors in the file                                                          */
     uint64_t weight_bytes;    /* in memory                                                                           */
-    uint64_t reserved[4];     /* zero                                                        */
+    qn_pooling pooling;       /* that the file asks for; where it does not say, MEAN of an encoder and LAST of others   */
+    int32_t n_labels;         /* scores of QN_POOLING_RANK; 0: the model has no classifier                           */
+    bool is_encoder;          /* all tokens of a text see each other: it has embeddings, and no next token           */
+    uint64_t reserved[2];     /* zero                                                        */
 } qn_model_info;
 
 /** Map, check and pack a model. `opts` may be NULL. The file's name and the tensor or key at fault are in the error's sentence. */
@@ -211,14 +220,23 @@ typedef struct qn_range {
 QN_API qn_status qn_tokenize(const qn_model *model, qn_str text, int flags, const qn_range *plain, size_t n_plain, int32_t *ids,
                              size_t cap, size_t *n, qn_err *err);
 
+/**
+ * A query and a document as one text, as the model's classifier was trained on it: by the file's template for pairs where it has one
+ * (tokenizer.chat_template.rerank), else with the special tokens that stand at the ends and between the parts. Neither part is looked through for special
+ * tokens.
+ * @param n        out: as from qn_tokenize
+ * @param n_first  out: tokens of the first part where the model has a token type of its own for the second, else 0
+ * @return as from qn_tokenize; QN_ERR_LIMIT where there are more than cap
+ */
+QN_API qn_status qn_tokenize_pair(const qn_model *model, qn_str query, qn_str document, int32_t *ids, size_t cap, size_t *n, size_t *n_first,
+                                  qn_err *err);
+
 /** The bytes of one token as it appears in running text; may be part of a character. Control tokens: their name when `special`, else
  *  nothing. Owned by the model. @return QN_ERR_ARG when id is outside [0, n_vocab). */
 QN_API qn_status qn_token_text(const qn_model *model, int32_t id, bool special, qn_str *out);
 
-/**
- * Token ids to the bytes of the text, as the reference tokenizers do (SPM drops the space it put in front).
- * @param out  [cap]; *n is the length of the whole text, QN_ERR_LIMIT when it is above cap
- */
+/** Token ids to the bytes of the text, as the reference tokenizers do (SPM drops the space it put in front).
+ *  @param out  [cap]; *n is the length of the whole text, QN_ERR_LIMIT when it is above cap */
 QN_API qn_status qn_detokenize(const qn_model *model, const int32_t *ids, size_t n_ids, bool special, char *out, size_t cap, size_t *n,
                                qn_err *err);
 
@@ -256,12 +274,10 @@ typedef struct qn_prompt {
     size_t n_plain;
 } qn_prompt;
 
-/**
- * Render. `context_json` is an object with the variables ("messages", "tools", "add_generation_prompt", "bos_token" ...). Strings inside
- * "messages", "tools" and "documents" are marked as plain in the result.
- * @param now  seconds since 1970 for strftime_now, read as UTC
- * @return QN_ERR_TEMPLATE with the template's own words when it calls raise_exception; QN_ERR_LIMIT when a budget ran out.
- */
+/** Render. `context_json` is an object with the variables ("messages", "tools", "add_generation_prompt", "bos_token" ...). Strings inside
+ *  "messages", "tools" and "documents" are marked as plain in the result.
+ *  @param now  seconds since 1970 for strftime_now, read as UTC
+ *  @return QN_ERR_TEMPLATE with the template's own words when it calls raise_exception; QN_ERR_LIMIT when a budget ran out. */
 QN_API qn_status qn_template_render(const qn_template *t, qn_str context_json, int64_t now, qn_prompt *out, qn_err *err);
 QN_API void qn_prompt_free(qn_prompt *p);
 
@@ -274,7 +290,7 @@ typedef struct qn_engine_opts {
     size_t size;
     int32_t n_threads;        /* 0: physical cores that affinity and the cgroup quota allow; more than there are CPUs count as these */
     int32_t n_ctx;            /* positions a session can hold; 0: min(trained, 4096)         */
-    int32_t n_chunk;          /* prompt tokens a step, 1 .. 4096; 0: 512                     */
+    int32_t n_chunk;          /* prompt tokens a step, 1 .. 4096; 0: 512. An encoder reads a text in one step: 1 .. n_ctx; 0: n_ctx */
     const char *cpu;          /* highest instruction set level: "scalar", "avx2" ...; NULL: all the machine has */
     bool exact;               /* only kernels whose results are the same on every level      */
     bool profile;             /* time every stage: see qn_engine_stage_at                    */
@@ -299,12 +315,10 @@ typedef struct qn_memory_plan {
     uint64_t scratch_bytes;   /* activations of one chunk, logits                                                    */
     uint64_t reserved[4];     /* zero                                                        */
 } qn_memory_plan;
-/**
- * What a model and an engine with these options will take, computed from the file's header alone. n_ctx, n_chunk, n_threads, n_sessions and the cache's
- * types count; kv_memory does not.
- * @param opts  may be NULL
- * @return as from qn_model_open and qn_engine_open
- */
+/** What a model and an engine with these options will take, computed from the file's header alone. n_ctx, n_chunk, n_threads, n_sessions and the cache's
+ *  types count; kv_memory does not.
+ *  @param opts  may be NULL
+ *  @return as from qn_model_open and qn_engine_open */
 QN_API qn_status qn_memory_estimate(const qn_file *file, const qn_engine_opts *opts, qn_memory_plan *out, qn_err *err);
 
 typedef struct qn_engine_info {
@@ -324,18 +338,14 @@ QN_API int32_t qn_cache_types(const char **names, int32_t cap);
 /** Names of the levels this CPU can run, lowest first. @return their number; writes at most cap of them. Static strings. */
 QN_API int32_t qn_cpu_levels(const char **names, int32_t cap);
 
-/**
- * The most 16-bit multiply-adds a second that one thread does in a level's products of quantised weights, measured on the calling thread
- * for some 20 ms. @param level NULL: the highest. @return QN_ERR_ARG as from qn_engine_open
- */
+/** The most 16-bit multiply-adds a second that one thread does in a level's products of quantised weights, measured on the calling thread
+ *  for some 20 ms. @param level NULL: the highest. @return QN_ERR_ARG as from qn_engine_open */
 QN_API qn_status qn_cpu_peak(const char *level, double *mul_adds_per_second, qn_err *err);
 
-/**
- * What a step must read and multiply at least: `n` tokens of one timeline from `position` on. Nothing is evaluated.
- * @param n          1 .. n_chunk; position + n <= n_ctx
- * @param n_outputs  of its last tokens, logits are wanted: 0 .. n
- * @param bytes      out: of weights and KV cache, each read once a step
- */
+/** What a step must read and multiply at least: `n` tokens of one timeline from `position` on. Nothing is evaluated.
+ *  @param n          1 .. n_chunk; position + n <= n_ctx
+ *  @param n_outputs  of its last tokens, logits are wanted: 0 .. n
+ *  @param bytes      out: of weights and KV cache, each read once a step */
 QN_API qn_status qn_engine_cost(const qn_engine *engine, int32_t position, int32_t n, int32_t n_outputs, double *bytes, double *mul_adds,
                                 qn_err *err);
 
@@ -372,22 +382,18 @@ QN_API qn_status qn_session_eval(qn_session *s, const int32_t *tokens, int32_t n
 QN_API qn_status qn_session_eval_all(qn_session *s, const int32_t *tokens, int32_t n, float *logits, qn_err *err);
 /** Tokens evaluated so far. */
 QN_API int32_t qn_session_position(const qn_session *s);
-/**
- * Go to the longest prefix of `tokens` that is evaluated already, in this session or any other of the engine, forgetting the rest, and say how
- * long it is. Of other sessions, whole blocks of 16 tokens count, open or closed, as long as their memory was not needed. What a sliding
- * window has let go of cannot be gone back to: the prefix is shorter then.
- */
+/** Go to the longest prefix of `tokens` that is evaluated already, in this session or any other of the engine, forgetting the rest, and say how
+ *  long it is. Of other sessions, whole blocks of 16 tokens count, open or closed, as long as their memory was not needed. What a sliding
+ *  window has let go of cannot be gone back to: the prefix is shorter then. */
 QN_API int32_t qn_session_rewind(qn_session *s, const int32_t *tokens, int32_t n);
 /** Become a copy of another session of the same engine. What both have is held once, until one of them goes its own way.
  *  @return QN_ERR_ARG for sessions of different engines */
 QN_API qn_status qn_session_fork(qn_session *s, const qn_session *from, qn_err *err);
 
-/**
- * Write what a session has evaluated to a file, whole or not at all: it grows under a temporary name beside `path`, goes to the disk and is renamed. It
- * holds tokens, keys, values and states (some kB a token), and is good for the same model file, cache formats and act_bits.
- * @param note  text of the caller's that is kept with it, such as the conversation; may be empty
- * @return QN_ERR_IO, QN_ERR_NOMEM
- */
+/** Write what a session has evaluated to a file, whole or not at all: it grows under a temporary name beside `path`, goes to the disk and is renamed. It
+ *  holds tokens, keys, values and states (some kB a token), and is good for the same model file, cache formats and act_bits.
+ *  @param note  text of the caller's that is kept with it, such as the conversation; may be empty
+ *  @return QN_ERR_IO, QN_ERR_NOMEM */
 QN_API qn_status qn_session_save(const qn_session *s, const char *path, qn_str note, qn_err *err);
 /**
  * Become a session that was saved: nothing is evaluated again.
@@ -398,20 +404,39 @@ QN_API qn_status qn_session_save(const qn_session *s, const char *path, qn_str n
  */
 QN_API qn_status qn_session_load(qn_session *s, const char *path, qn_str *note, qn_err *err);
 
-typedef enum qn_pooling {
-    QN_POOLING_NONE = 0,      /* a vector for each token                                     */
-    QN_POOLING_MEAN,          /* of all tokens                                               */
-    QN_POOLING_LAST,
-    QN_POOLING_FIRST,         /* where a CLS token stands                                    */
-} qn_pooling;
 /**
  * The hidden states of a text: what the model's last norm gives, before the logits. The session's earlier text is forgotten; it holds this one then.
- * @param tokens  [n], 1 .. n_ctx
- * @param unit_length  each vector is scaled to length 1
- * @param out     [n_embd], or [n][n_embd] with QN_POOLING_NONE
- * @return as from qn_session_eval
+ * @param tokens  [n], 1 .. n_ctx; of an encoder 1 .. n_chunk too
+ * @param unit_length  each vector is scaled to length 1; scores are left as they are
+ * @param out     [n_embd]; [n][n_embd] with QN_POOLING_NONE, [n_labels] with QN_POOLING_RANK
+ * @return as from qn_session_eval; QN_ERR_UNSUPPORTED: QN_POOLING_RANK of a model without a classifier; QN_ERR_NUMERIC: the result is not finite
  */
 QN_API qn_status qn_session_embed(qn_session *s, const int32_t *tokens, int32_t n, qn_pooling pooling, bool unit_length, float *out, qn_err *err);
+
+/** A text of qn_engine_embed. */
+typedef struct qn_embed_text {
+    const int32_t *tokens;    /* [n] borrowed for the call                                   */
+    int32_t n;                /* 1 .. n_ctx; of an encoder 1 .. n_chunk too                  */
+    int32_t n_first;          /* of a pair: tokens of the first part, where the model tells the parts apart (qn_tokenize_pair); 0: it is no pair */
+} qn_embed_text;
+
+typedef struct qn_embed_opts {
+    size_t size;
+    qn_pooling pooling;
+    bool unit_length;         /* each vector is scaled to length 1; scores are left as they are */
+    qn_progress_fn progress;  /* in tokens; called before every step and at the end          */
+    void *progress_user;
+} qn_embed_opts;
+#define QN_EMBED_OPTS_INIT { sizeof(qn_embed_opts), QN_POOLING_NONE, false, NULL, NULL }
+
+/**
+ * Embeddings of many texts: as many as fit are evaluated side by side, n_chunk tokens a step. A text's vector does not depend on the others. Sessions and
+ * requests of the engine go on between the steps; the blocks of the KV cache that they leave free are what this works with.
+ * @param out  [n_texts][n_embd]; [n_labels] a text with QN_POOLING_RANK; with QN_POOLING_NONE [n_embd] for each token of each text
+ * @return QN_ERR_ARG, QN_ERR_CTX_FULL: a text cannot be, the sentence tells its index, nothing was evaluated; QN_ERR_UNSUPPORTED, QN_ERR_NUMERIC as from
+ *         qn_session_embed; QN_ERR_CANCELLED: by `progress`
+ */
+QN_API qn_status qn_engine_embed(qn_engine *engine, const qn_embed_text *texts, int32_t n_texts, const qn_embed_opts *opts, float *out, qn_err *err);
 
 /** Stop an evaluation or generation that runs in another thread, within one chunk. May be called from a signal handler. */
 QN_API void qn_session_cancel(qn_session *s);
@@ -517,12 +542,10 @@ typedef struct qn_generate_result {
     uint64_t reserved[2];     /* zero                                                        */
 } qn_generate_result;
 
-/**
- * Bring the session to exactly `prompt` (reusing the prefix it has), then generate.
- * @param prompt   [n_prompt], 1 ..
- * @param sampler  chooses; prompt tokens are accepted into it first. Reset it between unrelated prompts.
- * @return QN_ERR_CTX_FULL: the prompt has no room; nothing was evaluated. On cancel: QN_OK with QN_FINISH_CANCELLED.
- */
+/** Bring the session to exactly `prompt` (reusing the prefix it has), then generate.
+ *  @param prompt   [n_prompt], 1 ..
+ *  @param sampler  chooses; prompt tokens are accepted into it first. Reset it between unrelated prompts.
+ *  @return QN_ERR_CTX_FULL: the prompt has no room; nothing was evaluated. On cancel: QN_OK with QN_FINISH_CANCELLED. */
 QN_API qn_status qn_session_generate(qn_session *s, const int32_t *prompt, int32_t n_prompt, qn_sampler *sampler,
                                      const qn_generate_opts *opts, qn_generate_result *result, qn_err *err);
 
@@ -556,11 +579,9 @@ typedef struct qn_request_opts {
     void *user;
 } qn_request_opts;
 
-/**
- * Queue a request. From any thread.
- * @param out  a handle for the functions below, to be closed before the engine
- * @return QN_ERR_ARG, QN_ERR_CTX_FULL: an option or the prompt cannot be; nothing was queued
- */
+/** Queue a request. From any thread.
+ *  @param out  a handle for the functions below, to be closed before the engine
+ *  @return QN_ERR_ARG, QN_ERR_CTX_FULL: an option or the prompt cannot be; nothing was queued */
 QN_API qn_status qn_engine_submit(qn_engine *engine, const qn_request_opts *opts, qn_request **out, qn_err *err);
 
 /** What is new in a choice of a request without on_text. */
@@ -637,12 +658,10 @@ typedef struct qn_imatrix_info {
     uint64_t reserved[4];     /* zero                                                        */
 } qn_imatrix_info;
 
-/**
- * Evaluate a text and collect. It is cut as llama-imatrix does: tokens of plain text, chunks of n_ctx, the first token of each replaced by BOS
- * where the model puts one in front; the rest is left out.
- * @param opts  may be NULL
- * @return QN_ERR_ARG: the text is shorter than a chunk; QN_ERR_CANCELLED: by `progress`
- */
+/** Evaluate a text and collect. It is cut as llama-imatrix does: tokens of plain text, chunks of n_ctx, the first token of each replaced by BOS
+ *  where the model puts one in front; the rest is left out.
+ *  @param opts  may be NULL
+ *  @return QN_ERR_ARG: the text is shorter than a chunk; QN_ERR_CANCELLED: by `progress` */
 QN_API qn_status qn_imatrix_collect(qn_imatrix **out, const qn_model *model, qn_str text, const qn_imatrix_opts *opts, qn_err *err);
 /** Read a file of llama.cpp's: GGUF, or the older ".dat". @return QN_ERR_IO, QN_ERR_FORMAT, QN_ERR_UNSUPPORTED, QN_ERR_NOMEM */
 QN_API qn_status qn_imatrix_load(qn_imatrix **out, const char *path, qn_err *err);
@@ -650,20 +669,16 @@ QN_API qn_status qn_imatrix_load(qn_imatrix **out, const char *path, qn_err *err
 QN_API qn_status qn_imatrix_save(const qn_imatrix *imatrix, const char *path, qn_err *err);
 QN_API void qn_imatrix_close(qn_imatrix **imatrix);
 QN_API void qn_imatrix_get_info(const qn_imatrix *imatrix, qn_imatrix_info *out);
-/**
- * Mean squares of the inputs of a tensor.
- * @param n       inputs of one matrix: the tensor's dims[0]
- * @param values  out: [n] for each matrix of the tensor, in order; owned by the imatrix
- * @return QN_OK; QN_ERR_NOT_FOUND: none for this tensor; QN_ERR_FORMAT: there is another number of them. *values is NULL then
- */
+/** Mean squares of the inputs of a tensor.
+ *  @param n       inputs of one matrix: the tensor's dims[0]
+ *  @param values  out: [n] for each matrix of the tensor, in order; owned by the imatrix
+ *  @return QN_OK; QN_ERR_NOT_FOUND: none for this tensor; QN_ERR_FORMAT: there is another number of them. *values is NULL then */
 QN_API qn_status qn_imatrix_find(const qn_imatrix *imatrix, qn_str tensor, int64_t n, const float **values);
 
 /* ---- quantising --------------------------------------------------------------------------------------------------- */
 
-/**
- * A model file made smaller: which format each tensor gets is planned when it is opened, from the header alone; qn_quantize_run does the work.
- * Tensors that are not quantised by their nature (norms, biases, small tables) are copied as they are.
- */
+/** A model file made smaller: which format each tensor gets is planned when it is opened, from the header alone; qn_quantize_run does the work.
+ *  Tensors that are not quantised by their nature (norms, biases, small tables) are copied as they are. */
 typedef struct qn_quantize qn_quantize;
 
 /** A type that a file can be given. */
@@ -695,11 +710,9 @@ typedef struct qn_quantize_opts {
 } qn_quantize_opts;
 #define QN_QUANTIZE_OPTS_INIT { sizeof(qn_quantize_opts), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, false, false, false, false, NULL, NULL }
 
-/**
- * Plan. Strings and `tensor_type` in `opts` are needed for the call alone.
- * @return QN_ERR_ARG: an unknown type or format, one that cannot be written, or rows that no_fallback forbids; QN_ERR_UNSUPPORTED: the source
- *         is quantised already; as from qn_file_open. The sentence names the tensor
- */
+/** Plan. Strings and `tensor_type` in `opts` are needed for the call alone.
+ *  @return QN_ERR_ARG: an unknown type or format, one that cannot be written, or rows that no_fallback forbids; QN_ERR_UNSUPPORTED: the source
+ *          is quantised already; as from qn_file_open. The sentence names the tensor */
 QN_API qn_status qn_quantize_open(qn_quantize **out, const char *path, const qn_quantize_opts *opts, qn_err *err);
 QN_API void qn_quantize_close(qn_quantize **q);
 /** The source; owned by `q`. */
@@ -749,10 +762,8 @@ typedef struct qn_linalg {
     void *user;
 } qn_linalg;
 
-/**
- * Quantising against a text (GPTQ, Frantar et al. 2022): layer by layer, what rounding a weight does to a layer's results is made good by
- * the weights that are rounded after it, on the inputs that the layers before it, quantised already, give. Files are of the same formats and sizes.
- */
+/** Quantising against a text (GPTQ, Frantar et al. 2022): layer by layer, what rounding a weight does to a layer's results is made good by
+ *  the weights that are rounded after it, on the inputs that the layers before it, quantised already, give. Files are of the same formats and sizes. */
 typedef struct qn_gptq qn_gptq;
 
 typedef struct qn_gptq_opts {

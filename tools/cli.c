@@ -74,10 +74,15 @@ static void print_option(const cli_opt *o)
     print_words(o->help, 30, 30);
 }
 
+static bool is_positional(const cli_opt *o)
+{
+    return o->kind == CLI_FILE || o->kind == CLI_FILES || o->kind == CLI_REST;
+}
+
 static void print_options(const cli_opt *o, bool *headed)
 {
     for (; o->kind; o++) {
-        if (o->kind == CLI_FILE || o->kind == CLI_FILES) continue;
+        if (is_positional(o)) continue;
         if (o->kind == CLI_TABLE) {
             print_options(o->target, headed);
             continue;
@@ -158,6 +163,11 @@ static bool set_value(const char *cmd, cli_opt *o, const char *text)
         *(const char **)o->target = text;
         return true;
     }
+    if (o->kind == CLI_REST) {
+        cli_rest *r = o->target;
+        r->item[r->n++] = text;
+        return true;
+    }
     if (o->kind == CLI_LIST || o->kind == CLI_FILES) {
         cli_list *l = o->target;
         if (l->n == CLI_LIST_MAX) {
@@ -175,17 +185,17 @@ static cli_opt *find(cli_opt *opts, const char *name, size_t n, char letter)
     for (cli_opt *o = opts; o->kind; o++) {
         cli_opt *inner = o->kind == CLI_TABLE ? find(o->target, name, n, letter) : NULL;
         if (inner) return inner;
-        if (o->kind == CLI_FILE || o->kind == CLI_FILES || o->kind == CLI_HEAD || o->kind == CLI_TABLE) continue;
+        if (is_positional(o) || o->kind == CLI_HEAD || o->kind == CLI_TABLE) continue;
         if (letter ? o->letter == letter : (strlen(o->name) == n && !memcmp(o->name, name, n))) return o;
     }
     return NULL;
 }
 
-/* A positional argument goes to the first CLI_FILE that has none yet, or to CLI_FILES. */
+/* A positional argument goes to the first CLI_FILE that has none yet, or to CLI_FILES or CLI_REST. */
 static bool set_positional(const char *cmd, cli_opt *opts, const char *text)
 {
     for (cli_opt *o = opts; o->kind; o++)
-        if (o->kind == CLI_FILES || (o->kind == CLI_FILE && !o->given)) return set_value(cmd, o, text);
+        if (is_positional(o) && (o->kind != CLI_FILE || !o->given)) return set_value(cmd, o, text);
     cli_usage("%s: one argument too many: '%s'", cmd, text);
     return false;
 }

@@ -27,6 +27,7 @@ typedef enum cli_kind {
     CLI_LIST,     /* cli_list *: may be given several times                                 */
     CLI_FILE,     /* const char **: a positional argument                                   */
     CLI_FILES,    /* cli_list *: all positional arguments that are left                     */
+    CLI_REST,     /* cli_rest *: likewise, however many                                     */
     CLI_HEAD,     /* a heading in the help                                                  */
     CLI_TABLE,    /* cli_opt *: the options of another table, in this place                 */
 } cli_kind;
@@ -36,6 +37,11 @@ typedef struct cli_list {
     const char *item[CLI_LIST_MAX];
     int32_t n;
 } cli_list;
+
+typedef struct cli_rest {
+    const char **item;    /* room for argc of them                                          */
+    int32_t n;
+} cli_rest;
 
 typedef struct cli_opt {
     cli_kind kind;

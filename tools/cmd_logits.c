@@ -1,5 +1,6 @@
 /* The raw output of a model. */
 #include "cli_common.h"
+#include "cli_floats.h"
 #include "cli_interrupt.h"
 #include "cli_out.h"
 #include "cli_tokens.h"
@@ -38,20 +39,6 @@ static int parse_ids(const char *text, cli_ids *out)
     }
 }
 
-/* The file's floats are little-endian whatever the machine is. */
-static bool write_floats(FILE *f, float *x, size_t n)
-{
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    for (size_t i = 0; i < n; i++) {
-        uint32_t u;
-        memcpy(&u, &x[i], 4);
-        u = __builtin_bswap32(u);
-        memcpy(&x[i], &u, 4);
-    }
-#endif
-    return fwrite(x, sizeof *x, n, f) == n;
-}
-
 /* A chunk at a time, so that a long text over a large vocabulary needs no more memory than one. */
 static qn_status write_all(qn_session *s, const cli_ids *ids, size_t n_chunk, size_t n_vocab, float *logits, FILE *f, bool *full,
                            qn_err *err)
@@ -60,7 +47,7 @@ static qn_status write_all(qn_session *s, const cli_ids *ids, size_t n_chunk, si
         n = ids->n - at < n_chunk ? ids->n - at : n_chunk;
         const qn_status status = qn_session_eval_all(s, ids->id + at, (int32_t)n, logits, err);
         if (status != QN_OK) return status;
-        if (!write_floats(f, logits, n * n_vocab)) {
+        if (!cli_write_floats(f, logits, n * n_vocab)) {
             *full = true;
             return QN_OK;
         }
@@ -88,7 +75,7 @@ static int write_logits(const logits_args *a, const cli_ids *ids)
         if (a->all) status = write_all(s, ids, rows, n_vocab, logits, out.f, &full, &err);
         else status = qn_session_eval(s, ids->id, (int32_t)ids->n, logits, &err);
         cli_interrupt_watch(NULL);
-        if (!a->all && status == QN_OK) full = !write_floats(out.f, logits, n_vocab);
+        if (!a->all && status == QN_OK) full = !cli_write_floats(out.f, logits, n_vocab);
     }
     int code = status == QN_ERR_CANCELLED ? CLI_INTERRUPTED : status != QN_OK ? cli_failed(&err) : open ? CLI_OK : CLI_FAULT;
     if (open && full) code = cli_fault("cannot write %s: %s", a->out, strerror(errno));

@@ -16,6 +16,7 @@ typedef struct qn_batch {
     const int32_t *token;    /* [n]                                                          */
     const int32_t *position; /* [n]                                                          */
     qn_kv *const *kv;        /* [n] timeline of each                                         */
+    const uint8_t *is_other; /* [n] 1: of the second token type; NULL: none is                */
     const int32_t *output;   /* [n_outputs] indexes of the tokens whose logits are wanted, ascending */
     int32_t n_outputs;
     float *logits;           /* [n_outputs][n_vocab]                                         */

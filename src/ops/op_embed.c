@@ -17,7 +17,8 @@ void qn_op_embed(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t 
         float *out = qn_exec_row(x, QN_REG_X, (int32_t)t);
         look_up(x, a->table, x->batch->token[t], out);
         if (a->scale != 1) x->k->scale(out, a->scale, a->table->n_cols, out);
-        if (a->type) x->k->add(out, a->type, a->table->n_cols, out);
+        const float *type = a->other_type && x->batch->is_other && x->batch->is_other[t] ? a->other_type : a->type;
+        if (type) x->k->add(out, type, a->table->n_cols, out);
         if (!a->positions) continue;
         look_up(x, a->positions, x->batch->position[t], position);
         x->k->add(out, position, a->table->n_cols, out);

@@ -21,14 +21,14 @@ void qn_plan_widen(qn_plan *p, qn_reg r, int64_t width)
     if (width > p->width[r]) p->width[r] = width;
 }
 
-void qn_plan_embed(qn_plan *p, const qn_weight *table, const qn_weight *positions, const float *type, float scale)
+void qn_plan_embed(qn_plan *p, const qn_embed_args *a)
 {
     qn_stage *s = qn_plan_append(p, "embed", qn_op_embed);
     if (!s) return;
     s->joined = true;
-    s->u.embed = (qn_embed_args){ table, positions, type, scale };
-    if (table->n_cols > p->row_width) p->row_width = table->n_cols;
-    qn_plan_widen(p, p->x, table->n_cols);
+    s->u.embed = *a;
+    if (a->table->n_cols > p->row_width) p->row_width = a->table->n_cols;
+    qn_plan_widen(p, p->x, a->table->n_cols);
 }
 
 void qn_plan_rope(qn_plan *p, const qn_rope *ropes, int32_t n_ropes)

@@ -45,6 +45,7 @@ typedef struct qn_embed_args {
     const qn_weight *table;
     const qn_weight *positions; /* a row for each position, added; NULL: none                */
     const float *type;       /* [n_embd] added to every row, or NULL                         */
+    const float *other_type; /* ... to those of the batch's other type                       */
     float scale;
 } qn_embed_args;
 
@@ -230,8 +231,7 @@ struct qn_plan {
 
 /* ---- builders; each appends one stage ---- */
 
-/** @param positions  [n_positions][n_embd], added; NULL: none  @param type  [n_embd] added to every row, or NULL */
-void qn_plan_embed(qn_plan *p, const qn_weight *table, const qn_weight *positions, const float *type, float scale);
+void qn_plan_embed(qn_plan *p, const qn_embed_args *a);
 void qn_plan_rope(qn_plan *p, const qn_rope *ropes, int32_t n_ropes);
 /** Rows for qn_plan_matmul: pre(x), where first x += post(t). Either norm may be NONE. The residual stream moves with a post-norm. */
 qn_input qn_plan_normed(qn_plan *p, const qn_norm *post, const qn_norm *pre, int64_t width);

@@ -142,7 +142,7 @@ static bool read_text(qn_drafter *d, const qn_guess *g, view *v, int32_t n)
     const int32_t n_read = n > READ_WITH ? n - 1 : 0;
     for (int32_t left = n_read; left > 0;) {
         const int32_t now = left < m->n_chunk ? left : m->n_chunk;
-        const qn_step_part part = { v->kv, token - 1 - left, now, 0 };
+        const qn_step_part part = { .kv = v->kv, .token = token - 1 - left, .n = now };
         if (!qn_kv_reserve(v->kv, qn_kv_position(v->kv) + now) || !qn_engine_step(m, &part, 1, NULL, NULL)) return false;
         left -= now;
     }
@@ -195,7 +195,9 @@ static int32_t make_parts(const qn_drafter *d, qn_guess **g, int32_t n, qn_step_
         const view *v = g[i]->own;
         const int32_t end = qn_kv_position(v->kv) + v->n_ahead + v->n_pending;
         if (*n_tokens + v->n_pending > d->model->n_chunk || (d->shares_kv && qn_kv_missing(v->kv, end) > 0) || !qn_kv_reserve(v->kv, end)) continue;
-        part[n_parts] = (qn_step_part){ v->kv, g[i]->stream->token + g[i]->stream->n + g[i]->n - v->n_pending, v->n_pending, 1 };
+        part[n_parts] = (qn_step_part){
+            .kv = v->kv, .token = g[i]->stream->token + g[i]->stream->n + g[i]->n - v->n_pending, .n = v->n_pending, .n_outputs = 1,
+        };
         ahead[n_parts] = v->n_ahead;
         *n_tokens += v->n_pending;
         g[n_parts++] = g[i];

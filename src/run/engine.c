@@ -64,7 +64,8 @@ static qn_status open_step(qn_engine *e, qn_err *err)
     e->position = qn_new(n, sizeof *e->position);
     e->output = qn_new(n, sizeof *e->output);
     e->owner = qn_new(n, sizeof *e->owner);
-    if (!e->token || !e->position || !e->output || !e->owner) return qn_fail(err, QN_ERR_NOMEM, "no memory for the tokens of a step");
+    e->is_other = qn_new(n, sizeof *e->is_other);
+    if (!e->token || !e->position || !e->output || !e->owner || !e->is_other) return qn_fail(err, QN_ERR_NOMEM, "no memory for the tokens of a step");
     QN_TRY(qn_pages_new(&logits, e->logits_bytes, "the logits of a step", err));
     e->logits = logits;
     return QN_OK;
@@ -165,6 +166,7 @@ void qn_engine_close(qn_engine **engine)
     free(e->position);
     free(e->output);
     free(e->owner);
+    free(e->is_other);
     qn_kv_pool_close(&e->kv_pool);
     pthread_mutex_destroy(&e->lock);
     qn_stats_close(&e->stats);

@@ -38,6 +38,7 @@ struct qn_engine {
     /* the batch of a step, [n_chunk] each */
     int32_t *token, *position, *output;
     qn_kv **owner;
+    uint8_t *is_other;
     pthread_mutex_t lock;    /* of the KV pool, the buffers and the thread pool: held for a step */
     qn_scheduler *scheduler; /* NULL before the first request                                */
     qn_stats stats;
@@ -62,6 +63,8 @@ typedef struct qn_step_part {
     qn_kv *kv;
     const int32_t *token;
     int32_t n, n_outputs;
+    bool outputs_first;      /* of the first n_outputs instead                               */
+    int32_t n_other;         /* its last tokens that are of the second token type            */
 } qn_step_part;
 
 /**

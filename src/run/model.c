@@ -203,6 +203,17 @@ void qn_model_close(qn_model **model)
     *model = NULL;
 }
 
+/* A file that says "none" tells of no pooling either. */
+static qn_pooling pooling_of(const qn_net *net)
+{
+    static const qn_pooling named[] = {
+        [QN_FILE_POOLING_MEAN] = QN_POOLING_MEAN, [QN_FILE_POOLING_CLS] = QN_POOLING_FIRST, [QN_FILE_POOLING_LAST] = QN_POOLING_LAST,
+        [QN_FILE_POOLING_RANK] = QN_POOLING_RANK,
+    };
+    if (net->pooling != QN_FILE_POOLING_NONE) return named[net->pooling];
+    return qn_net_is_encoder(net) ? QN_POOLING_MEAN : QN_POOLING_LAST;
+}
+
 void qn_model_get_info(const qn_model *m, qn_model_info *out)
 {
     const qn_layer *l = m->has_net ? &m->net.layer[0] : NULL;
@@ -218,6 +229,9 @@ void qn_model_get_info(const qn_model *m, qn_model_info *out)
         .n_params = m->n_params,
         .file_bytes = m->tensor_bytes,
         .weight_bytes = m->arena_bytes,
+        .pooling = l ? pooling_of(&m->net) : QN_POOLING_NONE,
+        .n_labels = m->net.n_labels,
+        .is_encoder = qn_net_is_encoder(&m->net),
     };
 }
 
@@ -229,12 +243,13 @@ const qn_file *qn_model_file(const qn_model *m)
 qn_status qn_resolve_sizes(const qn_net *net, int32_t *n_ctx, int32_t *n_chunk, int32_t *n_sessions, qn_err *err)
 {
     if (*n_ctx == 0) *n_ctx = net->n_ctx_train < QN_CTX_DEFAULT ? net->n_ctx_train : QN_CTX_DEFAULT;
-    if (*n_chunk == 0) *n_chunk = QN_CHUNK_DEFAULT;
+    const bool is_encoder = qn_net_is_encoder(net); /* reads a text in one step */
+    const int32_t most = is_encoder && *n_ctx > QN_CHUNK_MAX ? *n_ctx : QN_CHUNK_MAX;
+    if (*n_chunk == 0) *n_chunk = is_encoder ? *n_ctx : QN_CHUNK_DEFAULT;
     if (*n_ctx < 1 || *n_ctx > 1 << 28) return qn_fail(err, QN_ERR_ARG, "a context of %d positions; it must be 1 to %d", *n_ctx, 1 << 28);
     if (net->n_positions && *n_ctx > net->n_positions)
         return qn_fail(err, QN_ERR_ARG, "a context of %d positions; this model has %d, each with an embedding of its own", *n_ctx, net->n_positions);
-    if (*n_chunk < 1 || *n_chunk > QN_CHUNK_MAX)
-        return qn_fail(err, QN_ERR_ARG, "a chunk of %d tokens; it must be 1 to %d", *n_chunk, QN_CHUNK_MAX);
+    if (*n_chunk < 1 || *n_chunk > most) return qn_fail(err, QN_ERR_ARG, "a chunk of %d tokens; it must be 1 to %d", *n_chunk, most);
     if (*n_chunk > *n_ctx) *n_chunk = *n_ctx;
     if (*n_sessions == 0) *n_sessions = 1;
     if (*n_sessions < 1 || *n_sessions > QN_SESSIONS_MAX)

@@ -34,7 +34,7 @@ void qn_session_close(qn_session **session)
 /* One chunk, with the engine's lock held. `n_outputs`: how many of its last tokens want logits. */
 static qn_status step(qn_session *s, const int32_t *tokens, int32_t n, int32_t n_outputs, float *logits, qn_err *err)
 {
-    const qn_step_part part = { s->kv, tokens, n, n_outputs };
+    const qn_step_part part = { .kv = s->kv, .token = tokens, .n = n, .n_outputs = n_outputs };
     if (!qn_kv_reserve(s->kv, qn_kv_position(s->kv) + n)) return qn_engine_pool_full(s->engine, err);
     return qn_engine_step(s->engine, &part, 1, logits, &s->cancel) ? QN_OK : QN_ERR_CANCELLED;
 }

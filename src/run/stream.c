@@ -72,13 +72,13 @@ qn_step_part qn_stream_ask(qn_stream *s, int32_t budget)
     if (stop > 1 && stop < budget) budget = stop;
     if (n_left > budget) {
         s->n_draft = s->n_asked = 0;
-        return (qn_step_part){ s->kv, s->token + position, budget, 0 };
+        return (qn_step_part){ .kv = s->kv, .token = s->token + position, .n = budget };
     }
     const int32_t room = s->engine->n_ctx - s->n;
     if (s->n_draft > budget - n_left) s->n_draft = budget - n_left;
     if (s->n_draft > room) s->n_draft = room;
     s->n_asked = 1 + s->n_draft;
-    return (qn_step_part){ s->kv, s->token + position, n_left + s->n_draft, s->n_asked };
+    return (qn_step_part){ .kv = s->kv, .token = s->token + position, .n = n_left + s->n_draft, .n_outputs = s->n_asked };
 }
 
 static void end(qn_stream *s, qn_finish finish)

@@ -14,6 +14,9 @@ int32_t qn_vocab_size(const qn_vocab *v);
 /* The same contracts as the functions of quern.h with `model` in place of `vocab`. */
 qn_status qn_vocab_tokenize(const qn_vocab *v, qn_str text, int flags, const qn_range *plain, size_t n_plain, int32_t *ids, size_t cap,
                             size_t *n, qn_err *err);
+/** qn_tokenize_pair. @param form  a text in which {query} and {document} stand for the two; empty: there is none */
+qn_status qn_vocab_tokenize_pair(const qn_vocab *v, qn_str form, qn_str query, qn_str document, int32_t *ids, size_t cap, size_t *n, size_t *n_first,
+                                 qn_err *err);
 qn_status qn_vocab_token_text(const qn_vocab *v, int32_t id, bool special, qn_str *out);
 qn_status qn_vocab_detokenize(const qn_vocab *v, const int32_t *ids, size_t n_ids, bool special, char *out, size_t cap, size_t *n,
                               qn_err *err);

@@ -76,6 +76,7 @@ struct qn_vocab {
     uint8_t *flags;      /* [n] QN_TOK_* */
     int32_t role[QN_N_ROLES];
     bool add_bos, add_eos, add_space;
+    bool add_sep;        /* between two texts, beside the EOS of the first                */
     bool merge_spaces;   /* Unigram: runs of blanks are one */
     bool lowercase, strip_accents; /* WordPiece */
     bool nfc, raw;

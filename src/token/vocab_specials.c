@@ -124,6 +124,7 @@ static qn_status read_switches(qn_vocab *v, const qn_file *file, qn_err *err)
         { "tokenizer.ggml.add_bos_token", &v->add_bos, v->kind->add_bos || (v->pre->flags & QN_PRE_BOS) },
         { "tokenizer.ggml.add_eos_token", &v->add_eos, v->kind->add_eos },
         { "tokenizer.ggml.add_space_prefix", &v->add_space, v->kind->add_space },
+        { "tokenizer.ggml.add_sep_token", &v->add_sep, v->kind == &qn_kind_unigram && v->role[QN_ROLE_SEP] >= 0 }, /* as XLM-RoBERTa */
     };
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
         *switches[i].value = switches[i].fallback;

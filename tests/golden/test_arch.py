@@ -15,7 +15,7 @@ from support import Skip
 
 REQUIRED = {"llama", "qwen2", "qwen3", "gemma3", "mistral3", "phi2", "phi3", "gemma", "gemma2", "olmo2", "granite", "starcoder2", "gpt2", "gptneox", "falcon",
             "stablelm", "command-r", "cohere2", "smollm3", "internlm2", "glm4", "exaone4", "llama-moe", "qwen2moe", "qwen3moe", "olmoe", "granitemoe-moe",
-            "gpt-oss", "deepseek2", "gemma3n", "mamba", "mamba2", "qwen35", "qwen3next", "lfm2", "granitehybrid"}
+            "gpt-oss", "deepseek2", "gemma3n", "mamba", "mamba2", "qwen35", "qwen3next", "lfm2", "granitehybrid", "bert"}
 
 
 def index():
@@ -32,6 +32,30 @@ def supported(model):
     assert code in (0, 1), f"{model}: exit code {code}\n{err}"
     assert code == 0 or len(err.strip().splitlines()) == 1, f"{model}: not one line:\n{err}"
     return code == 0, err.strip()
+
+
+def hidden(model, sequences, options, pooling="none"):
+    """Vectors of all sequences, one after another, by `quern embed`."""
+    lines = "".join(json.dumps(s["tokens"]) + "\n" for s in sequences).encode()
+    out = array.array("f")
+    out.frombytes(support.quern("embed", model, "--jsonl", "--pooling", pooling, "--no-normalize", "--raw", *options, stdin=lines))
+    return out
+
+
+def nmse(x, y):
+    assert len(x) == len(y), f"{len(x)} values, the reference has {len(y)}"
+    return math.fsum((a - b) * (a - b) for a, b in zip(x, y)) / math.fsum(b * b for b in y)
+
+
+def pooled(rows, width, sequences, how):
+    """What pooling makes of reference rows [all tokens][width]."""
+    out, at = [], 0
+    for s in sequences:
+        n = len(s["tokens"])
+        own = [rows[(at + i) * width:(at + i + 1) * width] for i in range(n)]
+        at += n
+        out += {"cls": own[0], "last": own[-1], "mean": [math.fsum(c) / n for c in zip(*own)]}[how]
+    return out
 
 
 def error(model, reference, sequences, options):
@@ -54,9 +78,6 @@ def compare(limit_key, *options):
     idx = index()
     wrong, passed, refused = [], [], []
     for m in idx["models"]:
-        if m["output"] != "logits":
-            refused.append(m["name"])
-            continue
         model, name = support.ref("arch", m["file"]), m["name"]
         ok, message = supported(model)
         if not ok:
@@ -67,10 +88,15 @@ def compare(limit_key, *options):
         reference = array.array("f")
         with open(support.ref("arch", m["reference"]), "rb") as f:
             reference.frombytes(f.read())
-        nmse = error(model, reference, idx["sequences"], options)
-        passed.append(f"{name} {nmse:.1e}")
-        if not nmse <= m[limit_key]:
-            wrong.append(f"{name}: NMSE {nmse:.3g} is above {m[limit_key]:g}")
+        is_encoder = m["output"] == "embeddings"
+        e = nmse(hidden(model, idx["sequences"], options), reference) if is_encoder else error(model, reference, idx["sequences"], options)
+        passed.append(f"{name} {e:.1e}")
+        if not e <= m[limit_key]:
+            wrong.append(f"{name}: NMSE {e:.3g} is above {m[limit_key]:g}")
+        for how in ("mean", "cls", "last") if is_encoder else ():
+            e = nmse(hidden(model, idx["sequences"], options, how), pooled(reference, m["n_embd"], idx["sequences"], how))
+            if not e <= m[limit_key]:
+                wrong.append(f"{name}, pooling {how}: NMSE {e:.3g} is above {m[limit_key]:g}")
     print(f"{' '.join(options) or 'default'}: {len(passed)} run: {', '.join(passed)}\n{len(refused)} not supported: {', '.join(refused)}", flush=True)
     assert not wrong, "\n  ".join(["", *wrong])
 

@@ -58,6 +58,7 @@ static void every_open(void **state)
         qn_imatrix_opts imatrix;
         qn_quantize_opts quantize;
         qn_gptq_opts gptq;
+        qn_embed_opts embed;
         qn_template_limits limits;
         size_t size;
         char bytes[1024];
@@ -91,6 +92,7 @@ static void every_open(void **state)
         assert_int_equal(qn_sampler_open(&s2, m, &o.sample, &err), want);
         assert_int_equal(qn_session_generate(s, ids, 3, sampler, &o.generate, NULL, &err), want);
         assert_int_equal(qn_engine_submit(e, &o.request, &r, &err), want);
+        assert_int_equal(qn_engine_embed(e, NULL, 0, &o.embed, NULL, &err), want);
         assert_int_equal(qn_imatrix_collect(&im, m, (qn_str){ "text", 4 }, &o.imatrix, &err), want);
         assert_int_equal(qn_quantize_open(&q, path, &o.quantize, &err), want);
         assert_int_equal(qn_gptq_open(&g, NULL, path, &o.gptq, &err), want);
