@@ -3,6 +3,7 @@
 #include "cli_out.h"
 #include "cli_term.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ void chat_save(chat *c, const char *path)
     json_t *o = chat_json(c);
     bool saved = cli_out_open(&out, path);
     if (saved && (json_dumpf(o, out.f, JSON_INDENT(2)) != 0 || fputc('\n', out.f) == EOF)) {
-        cli_fault("cannot write %s", path);
+        cli_fault("cannot write %s: %s", path, strerror(errno));
         cli_out_abort(&out);
         saved = false;
     }

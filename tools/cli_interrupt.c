@@ -48,6 +48,11 @@ bool cli_interrupted(void)
     return n_caught > 0;
 }
 
+bool cli_interrupt_is_end(void)
+{
+    return last_caught != SIGINT;
+}
+
 void cli_interrupt_clear(void)
 {
     n_caught = 0;

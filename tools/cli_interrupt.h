@@ -14,6 +14,8 @@ int cli_interrupt_code(void);
 /** The session that a SIGINT cancels; NULL: none. */
 void cli_interrupt_watch(qn_session *s);
 bool cli_interrupted(void);
+/** A signal came that asks to end (cli_interrupt_catch_ends), not to stop what runs. It stays so. */
+bool cli_interrupt_is_end(void);
 void cli_interrupt_clear(void);
 
 #endif

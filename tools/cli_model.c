@@ -56,6 +56,10 @@ static bool find_in(const char *dir, const char *prefix, char *out)
 bool cli_model_path(const char *arg, char *out)
 {
     char dir[PATH_CAP];
+    if (arg && !*arg) {
+        cli_fault("the name of the model is empty");
+        return false;
+    }
     if (arg && exists(arg)) {
         const int n = snprintf(out, PATH_CAP, "%s", arg);
         return n > 0 && n < PATH_CAP;

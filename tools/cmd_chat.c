@@ -41,6 +41,7 @@ static int converse(chat *c, chat_input *in)
         const char *text;
         size_t n;
         const chat_read r = chat_input_read(in, &text, &n);
+        if (cli_interrupt_is_end()) return CLI_INTERRUPTED;
         if (r == CHAT_END) break;
         if (r == CHAT_FAULT) return CLI_FAULT;
         in_a_row = r == CHAT_INTERRUPT ? in_a_row + 1 : 0;
@@ -49,7 +50,7 @@ static int converse(chat *c, chat_input *in)
         if (r != CHAT_TEXT) continue;
         take(c, text, n);
         in_a_row = cli_interrupted();
-        if (in_a_row && !c->interactive) return CLI_INTERRUPTED;
+        if ((in_a_row && !c->interactive) || cli_interrupt_is_end()) return CLI_INTERRUPTED;
         cli_interrupt_clear();
     }
     return c->failed && !c->interactive ? CLI_FAULT : CLI_OK;
@@ -80,6 +81,7 @@ static int run_parsed(chat *c)
     if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
     c->interactive = isatty(STDIN_FILENO);
     c->seed = c->sampling.o.seed;
+    cli_interrupt_catch_ends(); /* what was said and typed is kept, and the terminal is left as it was */
     int code = open_all(c);
     if (c->sampling.show_order) cli_sampling_print(&c->sampling.o, stderr);
     if (code < 0) {

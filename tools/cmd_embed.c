@@ -183,6 +183,9 @@ static int write_all(embed_args *a)
     a->out.pooling = a->pooling;
     a->out.normalized = !a->no_normalize || a->similarity;
     a->out.width = is_rank ? a->info.n_labels : a->info.n_embd;
+    const int same = cli_out_check(a->output, (const char *[]){ a->file, a->engine.path }, 2);
+    if (same >= 0) return same;
+    cli_interrupt_catch_ends();
     if (!cli_out_open(&a->out.file, a->output)) return CLI_FAULT;
     embed_out_begin(&a->out);
     a->began = cli_now();

@@ -1,6 +1,7 @@
 /* quern imatrix: which inputs of a model's matrices matter, from a text. */
 #include "cli_common.h"
 #include "cli_interrupt.h"
+#include "cli_out.h"
 #include "cli_prompt.h"
 
 #include <stdlib.h>
@@ -57,6 +58,17 @@ static int print(const imatrix_args *a, const qn_imatrix *m, double seconds)
     return good ? CLI_OK : cli_fault("cannot write to stdout");
 }
 
+/* Hours of work are not to end at a name that cannot be written. */
+static int check_out(const imatrix_args *a)
+{
+    cli_out out;
+    const int code = cli_out_check(a->out, (const char *[]){ a->file, a->engine.path }, 2);
+    if (code >= 0) return code;
+    if (!cli_out_open(&out, a->out)) return CLI_FAULT;
+    cli_out_abort(&out);
+    return -1;
+}
+
 static int collect(const imatrix_args *a, const char *text, size_t n)
 {
     qn_err err = { 0 };
@@ -70,7 +82,8 @@ static int collect(const imatrix_args *a, const char *text, size_t n)
     qn_status status = qn_imatrix_collect(&m, a->engine.model, (qn_str){ text, n }, &o, &err);
     const double seconds = cli_now() - w.began;
     if (status == QN_OK) status = qn_imatrix_save(m, a->out, &err);
-    const int code = status == QN_ERR_CANCELLED ? cli_interrupt_code() : status != QN_OK ? cli_failed(&err) : print(a, m, seconds);
+    if (status == QN_ERR_CANCELLED) cli_fault("stopped by a signal; nothing was written");
+    const int code = status == QN_ERR_CANCELLED ? CLI_INTERRUPTED : status != QN_OK ? cli_failed(&err) : print(a, m, seconds);
     qn_imatrix_close(&m);
     return code;
 }
@@ -96,9 +109,11 @@ static int run(int argc, char **argv)
     if (code >= 0) return code;
     if (!a.file) return cli_usage("imatrix: -f TEXT is missing");
     if (!a.out) return cli_usage("imatrix: -o FILE is missing");
+    if (!strcmp(a.out, "-")) return cli_usage("imatrix: -o takes a file, as stdout is for the figures");
     char *text = cli_read_all(a.file, &n);
     if (!text) return CLI_FAULT;
     code = cli_model_open(&a.engine);
+    if (code < 0) code = check_out(&a);
     if (code < 0) code = collect(&a, text, n);
     free(text);
     cli_engine_close(&a.engine);

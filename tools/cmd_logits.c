@@ -69,6 +69,7 @@ static int write_logits(const logits_args *a, const cli_ids *ids)
     float *logits = calloc(rows < ids->n ? rows : ids->n, n_vocab * sizeof *logits);
     if (!logits) return cli_fault("no memory for %zu rows of %zu logits", rows, n_vocab);
     qn_status status = qn_session_open(&s, a->engine.engine, &err);
+    cli_interrupt_catch_ends();
     bool open = status == QN_OK && cli_out_open(&out, a->out);
     if (open) {
         cli_interrupt_watch(s);
@@ -105,6 +106,7 @@ static int run(int argc, char **argv)
     if (!a.out) return cli_usage("logits: -o FILE is missing");
     if (a.ids) code = parse_ids(a.ids, &ids);
     if (code < 0) code = cli_model_open(&a.engine);
+    if (code < 0) code = cli_out_check(a.out, (const char *[]){ a.engine.path }, 1);
     if (code < 0 && a.prompt && cli_prompt_raw(a.engine.model, a.prompt, strlen(a.prompt), &ids, &err) != QN_OK) code = cli_failed(&err);
     if (code < 0 && (ids.n < 1 || ids.n > INT32_MAX)) code = cli_fault("there are %zu tokens to evaluate", ids.n);
     if (code < 0 && !a.engine.ctx) a.engine.ctx = (int32_t)ids.n;

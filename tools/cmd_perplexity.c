@@ -5,6 +5,7 @@
 #include "cli_prompt.h"
 #include "perplexity_eval.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@ static const char about[] =
     "How much a quantised model has lost, its KL divergence from the original tells better: write the original's probabilities with\n"
     "--kl-base FILE, then compare with --kl FILE, which knows the text. The file takes 2 bytes a position and token of the vocabulary\n"
     "(1.6 GB for 6,000 tokens of Gemma 3), and is llama-perplexity's, either way.";
+
+enum { DEFAULT_CHUNK = 512, LEAST_CHUNK = 4 };
 
 typedef struct perplexity_args {
     cli_engine engine;
@@ -49,6 +52,14 @@ static int tokens_of(const perplexity_args *a, cli_ids *ids)
     return status == QN_OK ? -1 : cli_failed(&err);
 }
 
+/* The default; the whole of a text that is shorter. */
+static uint32_t chunk_of(const char *file, size_t n)
+{
+    if (n >= DEFAULT_CHUNK || n < LEAST_CHUNK) return n < LEAST_CHUNK ? LEAST_CHUNK : DEFAULT_CHUNK;
+    fprintf(stderr, "quern: note: %s has %zu tokens, fewer than a chunk of %d: they are one chunk\n", file, n, DEFAULT_CHUNK);
+    return (uint32_t)n;
+}
+
 /* What is evaluated, from the text or from the file that is compared with. */
 static int choose_chunks(const perplexity_args *a, ppl_base *base, cli_ids *ids, ppl_eval *e)
 {
@@ -68,7 +79,7 @@ static int choose_chunks(const perplexity_args *a, ppl_base *base, cli_ids *ids,
         e->tokens = base->ids.id;
         e->base = base;
     } else {
-        e->head = (ppl_head){ a->ctx ? (uint32_t)a->ctx : 512, model.n_vocab, 0 };
+        e->head = (ppl_head){ a->ctx ? (uint32_t)a->ctx : chunk_of(a->file, ids->n), model.n_vocab, 0 };
         const size_t n = ids->n / e->head.n_ctx;
         if (n == 0) return cli_fault("%s has %zu tokens; one chunk of %u is the least", a->file, ids->n, e->head.n_ctx);
         e->head.n_chunks = n < INT32_MAX ? (int32_t)n : INT32_MAX;
@@ -135,14 +146,15 @@ static int evaluate(const perplexity_args *a, ppl_eval *e)
     if (code < 0 && a->base_out) {
         e->rows_out = out.f;
         e->rows_path = a->base_out;
-        if (!ppl_base_begin(out.f, &e->head, e->tokens)) code = cli_fault("cannot write %s", a->base_out);
+        if (!ppl_base_begin(out.f, &e->head, e->tokens)) code = cli_fault("cannot write %s: %s", a->base_out, strerror(errno));
     }
     if (code < 0) code = ppl_eval_run(e);
     if (code < 0 && a->base_out && !cli_out_commit(&out)) code = CLI_FAULT;
     if (code >= 0) cli_out_abort(&out);
+    if (code == CLI_INTERRUPTED && a->base_out) cli_fault("stopped by a signal; nothing was written");
     if (code < 0) code = report(a, e, n);
     free(e->points);
-    return code == CLI_INTERRUPTED ? cli_interrupt_code() : code;
+    return code;
 }
 
 static int run(int argc, char **argv)
@@ -153,7 +165,7 @@ static int run(int argc, char **argv)
         { CLI_STR, "file", 'f', "TEXT", "the text; \"-\" is stdin. With --kl it may be left out, else it must be the same", &a.file, 0, 0, 0 },
         { CLI_STR, "kl-base", 0, "FILE", "write the model's probabilities, to compare others with", &a.base_out, 0, 0, 0 },
         { CLI_STR, "kl", 0, "FILE", "compare with those of such a file", &a.base_in, 0, 0, 0 },
-        { CLI_INT, "ctx", 'c', "N", "tokens of a chunk, each evaluated by itself (default 512, or what the file of --kl has)", &a.ctx, 4, 1 << 24, 0 },
+        { CLI_INT, "ctx", 'c', "N", "tokens of a chunk, each evaluated by itself (default 512; what the file of --kl has)", &a.ctx, LEAST_CHUNK, 1 << 24, 0 },
         { CLI_INT, "chunks", 0, "N", "the first N chunks of the text (default: all)", &a.chunks, 1, INT32_MAX, 0 },
         { CLI_FLAG, "json", 0, NULL, "print one object; divergences are in nats", &a.json, 0, 0, 0 },
         { .kind = CLI_TABLE, .target = machine },
@@ -168,6 +180,7 @@ static int run(int argc, char **argv)
     ppl_eval e = { .engine = &a.engine };
     cli_ids ids = { 0 };
     code = cli_model_open(&a.engine);
+    if (code < 0) code = cli_out_check(a.base_out, (const char *[]){ a.file, a.engine.path }, 2);
     if (code < 0) code = choose_chunks(&a, &base, &ids, &e);
     if (code < 0) {
         a.engine.ctx = (int32_t)e.head.n_ctx;

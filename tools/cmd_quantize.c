@@ -1,4 +1,5 @@
 /* quern quantize: a smaller model file out of a larger one. */
+#include "cli_out.h"
 #include "quantize.h"
 
 #include <stdlib.h>
@@ -116,6 +117,7 @@ static int check_args(quantize_args *a)
         a->out = NULL;
     }
     if (!a->type) return cli_usage("quantize: give IN, OUT and TYPE; 'quern quantize --help' explains");
+    if (a->out && !strcmp(a->out, "-")) return cli_usage("quantize: OUT is a file, as stdout is for the report");
     return check_type("quantize", a);
 }
 
@@ -157,11 +159,14 @@ static int run(int argc, char **argv)
     int code = cli_parse(argc, argv, "quantize IN OUT TYPE [OPTION]...", about, opts);
     free(types);
     if (code < 0) code = check_args(&a);
-    if (code < 0) code = quantize_gptq_check(&a.gptq);
     if (code < 0 && !cli_model_path(a.in, path)) code = CLI_FAULT;
+    if (code < 0 && !a.dry_run) code = cli_out_check(a.out, (const char *[]){ a.imatrix, a.gptq.path }, 2);
+    if (code < 0) code = quantize_gptq_check(&a.gptq);
     if (code >= 0) return code;
     quantize_signals_catch();
-    return with_imatrix(&a, path);
+    code = with_imatrix(&a, path);
+    quantize_gptq_close(&a.gptq); /* its text, where it was not begun */
+    return code;
 }
 
 extern const qn_cmd qn_cmd_quantize;

@@ -1,7 +1,9 @@
 #include "cli.h"
+#include "cli_interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,5 +68,7 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     if (!hold_standard_streams()) return CLI_FAULT; /* there may be nowhere to say why */
-    return finish_stdout(dispatch(argc, argv));
+    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is met as a full disk: told, and cleaned up after */
+    const int code = finish_stdout(dispatch(argc, argv));
+    return code == CLI_INTERRUPTED ? cli_interrupt_code() : code;
 }

@@ -17,7 +17,6 @@ void quantize_signals_catch(void)
     sigemptyset(&a.sa_mask);
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) sigaction(stops[i], &a, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
 }
 
 int quantize_signal(void)

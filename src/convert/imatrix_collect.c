@@ -58,14 +58,19 @@ static void close_sums(collector *c)
     free(c->of);
 }
 
-static qn_status evaluate(qn_session *session, const qn_calib *text, const qn_observer *o, const qn_imatrix_opts *opts, qn_err *err)
+/* One step of the engine at a time, so that a long window can be left in the middle. */
+static qn_status evaluate(qn_session *session, const qn_engine *engine, const qn_calib *text, const qn_observer *o, const qn_imatrix_opts *opts, qn_err *err)
 {
     const uint64_t total = (uint64_t)text->n_chunks * (uint64_t)text->n_ctx;
+    const int32_t step = qn_net_is_encoder(&engine->model->net) ? text->n_ctx : engine->n_chunk; /* an encoder's tokens see each other */
     for (int64_t i = 0; i < text->n_chunks; i++) {
-        if (opts->progress && !opts->progress(opts->progress_user, (uint64_t)i * (uint64_t)text->n_ctx, total))
-            return qn_fail(err, QN_ERR_CANCELLED, "cancelled after %lld of %lld chunks", (long long)i, (long long)text->n_chunks);
         (void)qn_session_rewind(session, NULL, 0);
-        QN_TRY(qn_session_observe(session, text->token + i * text->n_ctx, text->n_ctx, o, err));
+        for (int32_t at = 0, n; at < text->n_ctx; at += n) {
+            n = text->n_ctx - at < step ? text->n_ctx - at : step;
+            if (opts->progress && !opts->progress(opts->progress_user, (uint64_t)i * (uint64_t)text->n_ctx + (uint64_t)at, total))
+                return qn_fail(err, QN_ERR_CANCELLED, "cancelled after %lld of %lld chunks", (long long)i, (long long)text->n_chunks);
+            QN_TRY(qn_session_observe(session, text->token + i * text->n_ctx + at, n, o, err));
+        }
     }
     if (opts->progress) (void)opts->progress(opts->progress_user, total, total);
     return QN_OK;
@@ -94,7 +99,7 @@ static qn_status collect(qn_imatrix *m, qn_engine *engine, const qn_calib *text,
     const qn_observer o = { add_rows, &c };
     qn_status s = open_sums(&c, err);
     if (s == QN_OK) s = qn_session_open(&session, engine, err);
-    if (s == QN_OK) s = evaluate(session, text, &o, opts, err);
+    if (s == QN_OK) s = evaluate(session, engine, text, &o, opts, err);
     if (s == QN_OK) s = fill(m, &c, engine->model, err);
     qn_session_close(&session);
     close_sums(&c);

@@ -112,6 +112,7 @@ static qn_status set_up(qn_writer *w, const char *path, uint32_t alignment)
     w->alignment = alignment;
     if (alignment == 0 || (alignment & (alignment - 1)) || alignment > most)
         return qn_fail(&w->err, QN_ERR_ARG, "alignment %u is not a power of two up to 2^30", alignment);
+    if (path && !*path) return qn_fail(&w->err, QN_ERR_ARG, "the name of the file to write is empty");
     if (path && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return qn_fail(&w->err, QN_ERR_IO, "%.300s is there and is not a regular file", path);
     w->path = qn_new(path ? strlen(path) + 1 : 1, 1);

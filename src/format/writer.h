@@ -18,8 +18,8 @@
 typedef struct qn_writer qn_writer;
 
 /**
- * @param path       replaced when it exists as a regular file (or a link: the link is replaced); else refused. NULL: keys and tensors are only
- *                   announced, for qn_writer_file_bytes; nothing can be written
+ * @param path       replaced when it exists as a regular file (or a link: the link is replaced); else refused, and so is an empty one. NULL: keys
+ *                   and tensors are only announced, for qn_writer_file_bytes; nothing can be written
  * @param alignment  a power of two up to 2^30; written as general.alignment unless it is the default, 32
  */
 qn_status qn_writer_open(qn_writer **out, const char *path, uint32_t alignment, qn_err *err);

@@ -124,6 +124,24 @@ def test_signals():
                 assert os.listdir(folder) == ["text"], f"{command[0]}, {sig}: left behind"
 
 
+def test_a_short_text_is_one_chunk():
+    with tempfile.TemporaryDirectory(prefix="quern-") as folder:
+        text = os.path.join(folder, "text")
+        for length in (30, 300):
+            with open(text, "w", encoding="utf-8") as f:
+                f.write(TEXT[:length])
+            n = len(ids_of(TEXT[:length]))
+            code, out, err = quern("perplexity", "-m", chat_model(), "-f", text, "--json", code=None)
+            j = json.loads(out)
+            assert code == 0 and (j["context"], j["chunks"]) == (n, 1) and f"{n} tokens" in err and err.count("\n") == 1, (j, err)
+            given = json.loads(quern("perplexity", "-m", chat_model(), "-f", text, "--json", "-c", n))
+            assert given["perplexity"] == j["perplexity"]
+        with open(text, "w", encoding="utf-8"):
+            pass
+        code, out, err = quern("perplexity", "-m", chat_model(), "-f", text, code=None)
+        assert code == 1 and not out and "one chunk of 4" in err, err
+
+
 def test_mistakes():
     with tempfile.TemporaryDirectory(prefix="quern-") as folder:
         for args, says in (((), "-f TEXT is missing"), (("--kl", "a", "--kl-base", "b"), "one of them"), (("-f", "x", "--kl-base", "-"), "stdout"),
@@ -134,7 +152,7 @@ def test_mistakes():
         text = os.path.join(folder, "text")
         with open(text, "w", encoding="utf-8") as f:
             f.write("A text of more than four tokens in any vocabulary, and of fewer than 512.")
-        for args, says in ((("-f", text, "--kl-base", base), "one chunk of 512"), (("-f", text + "x"), "text"), (("--kl", base), "No such file"),
+        for args, says in ((("-f", text, "-c", 512, "--kl-base", base), "one chunk of 512"), (("-f", text + "x"), "text"), (("--kl", base), "No such file"),
                            (("-f", text, "-c", 4, "--kl-base", "/dev/full"), None)):
             code, _, err = quern("perplexity", "-m", chat_model(), *args, code=None)
             assert code == 1 and (says is None or says in err), (args, err)

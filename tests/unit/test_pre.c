@@ -114,7 +114,7 @@ static void *run_long(void *arg)
     static const char *const units[] = {
         "Z", " ", "\n", ".", "\xe4\xb8\xad", "us", "1", "'", "a ", " a", "1a", "\xcc\x81", "\xcc\x81\x41", "A", "\t \n ", "/",
         "<sentinel:1", "IMGIMGA",
-        "\xff", "\xc2\xaa" "A", "\xd9\xa3", "1\xc2\xb2", " '", "((", "\xe3\x80\x81", "\r",
+        "\xff", ("\xc2\xaa" "A"), "\xd9\xa3", "1\xc2\xb2", " '", "((", "\xe3\x80\x81", "\r",
     };
     qn_work w = { 0 };
     char *text = malloc(200000 + 16);

@@ -39,7 +39,7 @@ static void check_round_trip(const qn_vocab *v, const char *text, size_t len)
 static void test_any_bytes_come_back(void **state)
 {
     (void)state;
-    static const char *const pieces[] = { "\xe6\xad", "\xf0\x9f\x99", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\xff" "b",
+    static const char *const pieces[] = { "\xe6\xad", "\xf0\x9f\x99", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", ("a\xff" "b"),
                                           " \xe6 \xad ",
                                           "\xf0\x9f\x99\x82\xf0\x9f", "\xef\xbf\xbd" };
     for (int s = 0; s < 2; s++) { /* the two kinds that have tokens for all bytes */
