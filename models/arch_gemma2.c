@@ -12,6 +12,8 @@ static const qn_key_row keys[] = {
 static qn_status layers(qn_net *net, const qn_file *file, qn_err *err)
 {
     (void)file, (void)err;
+    net->attn_softcap = 50; /* the first files of Gemma 2 do not name them */
+    net->logit_softcap = 30;
     for (int32_t i = 0; i < net->n_layer; i++) net->layer[i].window = WINDOW;
     return QN_OK;
 }
