@@ -27,26 +27,55 @@ static void norm_after(const qn_net *net, const qn_layer *l, qn_plan *p, const q
     if (l->features & QN_F_NORM_AFTER) qn_plan_norm(p, "norm", p->x, &norm, net->n_embd);
 }
 
-/* `before`: the norm that the half before has left to be applied. */
-static void one_after_the_other(const qn_net *net, qn_plan *p, int32_t i, const qn_norm *before)
+/* What a layer leaves for the stage after it to apply: the norm of T, that is added to the residual stream then, and a factor of the sum. */
+typedef struct left_over {
+    qn_norm norm;
+    float scale;
+} left_over;
+
+static qn_input take(const qn_net *net, qn_plan *p, const left_over *before, const qn_norm *pre)
+{
+    qn_input x = qn_plan_normed(p, &before->norm, pre, net->n_embd);
+    x.scale = before->scale;
+    return x;
+}
+
+/* Two feed-forwards of the same rows, each between norms of its own; V is free behind the mixer. */
+static void two_feed_forwards(const qn_net *net, const qn_layer *l, int32_t i, qn_plan *p, const qn_input *y)
+{
+    const qn_norm other = qn_net_norm(net, &l->x.other_post_norm, NULL), own = qn_net_norm(net, &l->x.post_norm, NULL);
+    const qn_close_to v = { .post_norm = true, .aside = QN_REG_V, .scale = 1 }, t = { .post_norm = true, .scale = 1 };
+    qn_input again = qn_plan_again(y);
+    again.pre = qn_net_norm(net, &l->x.norm, NULL);
+    l->ff->plan(net, l, i, p, y);
+    l->ff->close(net, l, p, &v);
+    l->ff_beside->plan(net, l, i, p, &again);
+    l->ff_beside->close(net, l, p, &t);
+    qn_plan_sum(p, QN_REG_T, &own, QN_REG_V, &other, net->n_embd);
+}
+
+static void one_after_the_other(const qn_net *net, qn_plan *p, int32_t i, const left_over *before)
 {
     const qn_layer *l = &net->layer[i];
     const qn_close_to to = { .post_norm = l->features & QN_F_POST_NORM, .scale = net->residual_scale };
     const qn_norm attn_norm = pre_norm(net, l, &l->attn_norm, &l->attn_norm_b), ffn_norm = pre_norm(net, l, &l->ffn_norm, &l->ffn_norm_b);
-    qn_norm between = *before;
+    left_over between = *before;
     if (l->mixer) {
-        const qn_input x = qn_plan_normed(p, before, &attn_norm, net->n_embd), again = qn_plan_again(&x);
+        const qn_input x = take(net, p, before, &attn_norm), again = qn_plan_again(&x);
         if (l->beside) l->beside->plan(net, l, i, p, &x);
         l->mixer->plan(net, l, i, p, l->beside ? &again : &x);
         l->mixer->close(net, l, p, &to);
         if (l->beside) l->beside->close(net, l, p, &to);
         norm_after(net, l, p, &l->attn_post_norm, &l->attn_post_norm_b);
-        between = post_norm(net, l, &l->attn_post_norm);
+        between = (left_over){ post_norm(net, l, &l->attn_post_norm), l->mixed_scale };
     }
     if (!l->ff) return;
     if (!l->mixer && i == net->n_layer - 1) qn_plan_only_outputs(p, QN_REG_T);
-    qn_input y = qn_plan_normed(p, &between, &ffn_norm, net->n_embd);
-    if (l->mixer) y.scale = l->mixed_scale;
+    const qn_input y = take(net, p, &between, &ffn_norm);
+    if (l->ff_beside) {
+        two_feed_forwards(net, l, i, p, &y);
+        return;
+    }
     l->ff->plan(net, l, i, p, &y);
     l->ff->close(net, l, p, &to);
     norm_after(net, l, p, &l->ffn_post_norm, &l->ffn_post_norm_b);
@@ -67,10 +96,27 @@ static void side_by_side(const qn_net *net, qn_plan *p, int32_t i)
     l->ff->close(net, l, p, &to);
 }
 
-/* The norm that a layer leaves for the stage after it. */
-static qn_norm left_over(const qn_net *net, const qn_layer *l)
+/* A third half reads what the others have made of the residual stream, without a norm. */
+static left_over third(const qn_net *net, qn_plan *p, int32_t i, const left_over *between)
 {
-    return l->around ? (qn_norm){ 0 } : post_norm(net, l, l->ff ? &l->ffn_post_norm : &l->attn_post_norm);
+    const qn_layer *l = &net->layer[i];
+    const qn_close_to t = { .post_norm = true, .scale = 1 };
+    const qn_norm none = { 0 };
+    const qn_input x = take(net, p, between, &none);
+    l->tail->plan(net, l, i, p, &x);
+    l->tail->close(net, l, p, &t);
+    return (left_over){ qn_net_norm(net, &l->rows.norm, NULL), 1 };
+}
+
+static left_over leave(const qn_net *net, qn_plan *p, int32_t i)
+{
+    const qn_layer *l = &net->layer[i];
+    left_over left = { .scale = 1 };
+    if (l->around) return left;
+    left.norm = post_norm(net, l, l->ff ? &l->ffn_post_norm : &l->attn_post_norm);
+    if (l->tail) left = third(net, p, i, &left);
+    if (l->out_scale.n) left.scale = l->out_scale.w[0];
+    return left;
 }
 
 /* The streams of a layer follow what its block has made of one of them; then the tail reads that one, and adds to the others. */
@@ -113,7 +159,7 @@ qn_status qn_net_plan(const qn_net *net, int32_t n_ctx, qn_plan *p, qn_err *err)
 {
     *p = (qn_plan){ .i_layer = -1 };
     embed(net, n_ctx, p);
-    qn_norm before = { 0 };
+    left_over before = { .scale = 1 };
     for (int32_t i = 0; i < net->n_layer; i++) {
         const qn_layer *l = &net->layer[i];
         p->i_layer = i;
@@ -121,12 +167,12 @@ qn_status qn_net_plan(const qn_net *net, int32_t n_ctx, qn_plan *p, qn_err *err)
         if (l->features & QN_F_PARALLEL) side_by_side(net, p, i);
         else one_after_the_other(net, p, i, &before);
         if (l->around) behind(net, p, i);
-        before = left_over(net, l);
+        before = leave(net, p, i);
     }
     p->i_layer = -1;
     if (net->features & QN_F_STREAMS) qn_altup_close(net, p);
     const qn_norm out_norm = qn_net_norm(net, &net->out_norm, &net->out_norm_b);
-    const qn_input x = qn_plan_normed(p, &before, &out_norm, net->n_embd);
+    const qn_input x = take(net, p, &before, &out_norm);
     qn_plan_head(p, &x, qn_net_head(net), net->head_b.w, net->logit_softcap, net->logit_scale);
     return qn_plan_finish(p, err);
 }

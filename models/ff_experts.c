@@ -2,6 +2,8 @@
 
 #include "src/ops/experts.h"
 
+#include <math.h>
+
 /* A mixture of experts (src/ops/experts.h), with or without one that every token takes beside those that its router chooses. What differs between
  * architectures is the qn_expert_rules of each. */
 
@@ -35,17 +37,22 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.ffn_gate_inp.weight", W(router), .cols = qn_dim_embd, .rows = { dim_experts }, .required = QN_ALWAYS },
     { "blk.%d.ffn_gate_inp.bias", V(router_b), .rows = { dim_experts }, .required = QN_F_EXPERT_BIAS },
     { "blk.%d.exp_probs_b.bias", V(choice_b), .rows = { dim_experts } },
-    { "blk.%d.ffn_gate_up_exps.weight", GATE_UP, .cols = qn_dim_embd, .only = QN_F_GATE_UP_FUSED, .required = QN_ALWAYS, .slices = dim_experts,
+    { "blk.%d.ffn_gate_up_exps.weight", GATE_UP, .cols = qn_dim_embd, .only = QN_F_EXPERTS_FUSED, .required = QN_ALWAYS, .slices = dim_experts,
       .on_use = true },
-    { "blk.%d.ffn_gate_exps.weight", W(gate), .cols = qn_dim_embd, .rows = { dim_ff }, .unless = QN_F_GATE_UP_FUSED | QN_F_NO_GATE,
+    { "blk.%d.ffn_gate_exps.weight", W(gate), .cols = qn_dim_embd, .rows = { dim_ff }, .unless = QN_F_EXPERTS_FUSED | QN_F_NO_GATE,
       .required = QN_ALWAYS, .slices = dim_experts, .on_use = true },
-    { "blk.%d.ffn_up_exps.weight", W(up), .cols = qn_dim_embd, .rows = { dim_ff }, .unless = QN_F_GATE_UP_FUSED, .required = QN_ALWAYS,
+    { "blk.%d.ffn_up_exps.weight", W(up), .cols = qn_dim_embd, .rows = { dim_ff }, .unless = QN_F_EXPERTS_FUSED, .required = QN_ALWAYS,
       .slices = dim_experts, .on_use = true },
     { "blk.%d.ffn_down_exps.weight", W(down), .cols = dim_ff, .rows = { qn_dim_embd }, .required = QN_ALWAYS, .slices = dim_experts, .on_use = true },
-    { "blk.%d.ffn_gate_exps.bias", V(gate_b), .rows = { dim_ff }, .unless = QN_F_GATE_UP_FUSED | QN_F_NO_GATE, .required = QN_F_EXPERT_BIAS,
+    { "blk.%d.ffn_gate_exps.bias", V(gate_b), .rows = { dim_ff }, .unless = QN_F_EXPERTS_FUSED | QN_F_NO_GATE, .required = QN_F_EXPERT_BIAS,
       .slices = dim_experts },
-    { "blk.%d.ffn_up_exps.bias", V(up_b), .rows = { dim_ff }, .unless = QN_F_GATE_UP_FUSED, .required = QN_F_EXPERT_BIAS, .slices = dim_experts },
+    { "blk.%d.ffn_up_exps.bias", V(up_b), .rows = { dim_ff }, .unless = QN_F_EXPERTS_FUSED, .required = QN_F_EXPERT_BIAS, .slices = dim_experts },
     { "blk.%d.ffn_down_exps.bias", V(down_b), .rows = { qn_dim_embd }, .required = QN_F_EXPERT_BIAS, .slices = dim_experts },
+    { "blk.%d.ffn_gate_inp.scale", V(router_norm), .rows = { qn_dim_embd }, .only = QN_F_FF_BESIDE, .required = QN_ALWAYS },
+    { "blk.%d.pre_ffw_norm_2.weight", V(norm), .rows = { qn_dim_embd }, .only = QN_F_FF_BESIDE, .required = QN_ALWAYS },
+    { "blk.%d.post_ffw_norm_1.weight", V(other_post_norm), .rows = { qn_dim_embd }, .only = QN_F_FF_BESIDE, .required = QN_ALWAYS },
+    { "blk.%d.post_ffw_norm_2.weight", V(post_norm), .rows = { qn_dim_embd }, .only = QN_F_FF_BESIDE, .required = QN_ALWAYS },
+    { "blk.%d.ffn_down_exps.scale", V(down_scale), .rows = { dim_experts }, .only = QN_F_FF_BESIDE },
     { "blk.%d.ffn_gate_inp_shexp.weight", W(shared_router), .cols = qn_dim_embd, .rows = { dim_one }, .only = QN_F_SHARED_GATE, .required = QN_ALWAYS },
     { "blk.%d.ffn_gate_shexp.weight", W(shared_gate), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_EXPERT, .unless = QN_F_NO_GATE,
       .required = QN_ALWAYS },
@@ -81,6 +88,11 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
     return QN_OK;
 }
 
+void qn_layer_experts_look(qn_layer *l, const qn_file *file, int32_t i_layer)
+{
+    if (qn_net_has_tensor(file, "blk.%d.ffn_gate_up_exps.weight", i_layer)) l->features |= QN_F_EXPERTS_FUSED;
+}
+
 qn_status qn_layers_experts(qn_net *net, const qn_file *file, qn_err *err)
 {
     int32_t n = 0, n_dense = 0, step = 1;
@@ -91,8 +103,7 @@ qn_status qn_layers_experts(qn_net *net, const qn_file *file, qn_err *err)
     for (int32_t i = 0; i < net->n_layer; i++) {
         qn_layer *l = &net->layer[i];
         l->ff = i < n_dense || (i + 1) % step ? &qn_ff_dense : &qn_ff_experts;
-        if (qn_net_has_tensor(file, "blk.%d.ffn_gate_up_exps.weight", i)) l->features |= QN_F_GATE_UP_FUSED;
-        else if (qn_net_has_tensor(file, "blk.%d.ffn_gate_exps.weight", i)) l->features &= ~QN_F_GATE_UP_FUSED;
+        qn_layer_experts_look(l, file, i);
     }
     return QN_OK;
 }
@@ -109,8 +120,10 @@ static qn_routing routing_of(const qn_net *net, const qn_layer *l)
         .gate = r->heeds & QN_HEED_GATE && e->gate ? (qn_gate_kind)e->gate : r->gate,
         .normalised = r->heeds & QN_HEED_NORM ? e->normalised : r->normalised,
         .scale = r->heeds & QN_HEED_SCALE && e->scale != 0 ? e->scale : 1,
+        .logit_scale = l->x.router_norm.n ? 1 / sqrtf((float)net->n_embd) : 0,
         .logit_bias = l->x.router_b.w,
         .bias = l->x.choice_b.w,
+        .expert_scale = l->x.down_scale.w,
     };
 }
 
@@ -138,7 +151,9 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
     const qn_mat gate_up[] = { { .w = &x->shared_gate, .out = QN_REG_G }, { .w = &x->shared_up } };
     const qn_experts experts = experts_of(net, l);
     const bool is_routed = l->beside == &qn_mix_router;
-    if (!is_routed) qn_plan_matmul(p, "router", in, router, qn_weight_present(&x->shared_router) ? 2 : 1, QN_UNARY_NONE);
+    qn_input routed = *in;
+    if (x->router_norm.n) routed.pre = qn_net_norm(net, &x->router_norm, NULL);
+    if (!is_routed) qn_plan_matmul(p, "router", &routed, router, qn_weight_present(&x->shared_router) ? 2 : 1, QN_UNARY_NONE);
     const qn_input again = is_routed ? *in : qn_plan_again(in);
     if (l->features & QN_F_SHARED_EXPERT) {
         if (l->features & QN_F_NO_GATE) qn_plan_matmul(p, "shared up", &again, &up, 1, QN_UNARY_NONE);

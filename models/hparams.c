@@ -54,10 +54,10 @@ qn_status qn_arch_each_key(const qn_arch *a, key_fn *fn, void *user)
 }
 
 /* The parts of a layer; NULL: it has no such. */
-enum { N_LAYER_PARTS = 5 };
+enum { N_LAYER_PARTS = 6 };
 static const qn_part *part_of(const qn_layer *l, int p)
 {
-    return (const qn_part *const[]){ l->mixer, l->beside, l->ff, l->around, l->tail }[p];
+    return (const qn_part *const[]){ l->mixer, l->beside, l->ff, l->ff_beside, l->around, l->tail }[p];
 }
 
 /* Does no layer before i_layer have this part? */
@@ -154,6 +154,19 @@ static qn_status read_parts(qn_net *net, const qn_file *file, qn_err *err)
     return QN_OK;
 }
 
+/* Angles and the scale of attention are those of one size for all layers; an architecture may change it afterwards (qn_net_windowed_heads). */
+static qn_status read_head_dim(qn_net *net, qn_err *err)
+{
+    for (int32_t i = 0; i < net->n_layer; i++) {
+        const int32_t n = net->layer[i].head_dim;
+        if (n && net->head_dim && n != net->head_dim)
+            return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d has heads of %d dimensions and a layer before it of %d; quern has one size for all layers", i,
+                           n, net->head_dim);
+        if (n) net->head_dim = n;
+    }
+    return QN_OK;
+}
+
 /* Values that stand where the file says nothing. */
 static void set_defaults(qn_net *net)
 {
@@ -208,7 +221,7 @@ qn_status qn_net_read_hparams(qn_net *net, const qn_file *file, qn_err *err)
         return qn_fail(err, QN_ERR_FORMAT, "%s.attention.max_alibi_bias is %g; it must be from 0 to %d", net->arch->name, (double)net->max_alibi_bias,
                        QN_MAX_ALIBI_BIAS);
     QN_TRY(read_parts(net, file, err));
-    for (int32_t i = 0; i < net->n_layer && !net->head_dim; i++) net->head_dim = net->layer[i].head_dim;
+    QN_TRY(read_head_dim(net, err));
     QN_TRY(qn_net_read_rope(net, file, err));
     if (net->features & QN_F_POSITIONS) net->n_positions = net->n_ctx_train;
     if (net->logit_scale == 0) net->logit_scale = 1;

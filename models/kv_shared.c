@@ -21,9 +21,10 @@ qn_status qn_net_share_kv(qn_net *net, const qn_file *file, int32_t n_own, qn_er
         if (l->i_kv < 0)
             return qn_fail(err, QN_ERR_UNSUPPORTED, "%s: the last %d layers share keys of layers before them, and none of these has the window of layer %d",
                            net->arch->name, n_shared, i);
-        if (net->layer[l->i_kv].n_head_kv != l->n_head_kv)
-            return qn_fail(err, QN_ERR_FORMAT, "layer %d has %d KV heads and shares those of layer %d, which has %d", i, l->n_head_kv, l->i_kv,
-                           net->layer[l->i_kv].n_head_kv);
+        const qn_layer *from = &net->layer[l->i_kv];
+        if (from->n_head_kv != l->n_head_kv || from->head_dim != l->head_dim || from->head_dim_v != l->head_dim_v)
+            return qn_fail(err, QN_ERR_FORMAT, "layer %d has %d KV heads of %d and %d dimensions and shares those of layer %d, which has %d of %d and %d", i,
+                           l->n_head_kv, l->head_dim, l->head_dim_v, l->i_kv, from->n_head_kv, from->head_dim, from->head_dim_v);
     }
     return QN_OK;
 }

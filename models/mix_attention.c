@@ -22,7 +22,7 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.attn_q.weight", QN_LAYER_W(wq), .cols = qn_dim_embd, .rows = { qn_dim_q }, .unless = QN_F_QKV_FUSED, .required = QN_ALWAYS },
     { "blk.%d.attn_k.weight", QN_LAYER_W(wk), .cols = qn_dim_embd, .rows = { qn_dim_k }, .unless = QN_F_QKV_FUSED, .required = QN_ALWAYS,
       .unread = QN_F_KV_SHARED },
-    { "blk.%d.attn_v.weight", QN_LAYER_W(wv), .cols = qn_dim_embd, .rows = { qn_dim_v }, .unless = QN_F_QKV_FUSED, .required = QN_ALWAYS,
+    { "blk.%d.attn_v.weight", QN_LAYER_W(wv), .cols = qn_dim_embd, .rows = { qn_dim_v }, .unless = QN_F_QKV_FUSED | QN_F_V_IS_K, .required = QN_ALWAYS,
       .unread = QN_F_KV_SHARED },
     { "blk.%d.attn_q.bias", QN_LAYER_V(bq), .rows = { qn_dim_q }, .unless = QN_F_QKV_FUSED, .required = QN_F_QKV_BIAS },
     { "blk.%d.attn_k.bias", QN_LAYER_V(bk), .rows = { qn_dim_k }, .unless = QN_F_QKV_FUSED, .required = QN_F_QKV_BIAS },
@@ -47,10 +47,8 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
                        l->head_dim_v, QN_MAX_HEAD_DIM);
     if (l->q_gated && l->head_dim != l->head_dim_v)
         return qn_fail(err, QN_ERR_FORMAT, "layer %d: a gate of %d dimensions for a head of %d", i, l->head_dim, l->head_dim_v);
-    for (const qn_layer *first = net->layer; first < l; first++) /* angles and the scale of attention are those of one size for all layers */
-        if (first->head_dim && first->head_dim != l->head_dim)
-            return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d has heads of %d dimensions and a layer before it of %d; quern has one size for all layers", i,
-                           l->head_dim, first->head_dim);
+    if (l->features & QN_F_V_IS_K && l->head_dim != l->head_dim_v)
+        return qn_fail(err, QN_ERR_FORMAT, "layer %d: keys of %d dimensions cannot be values of %d", i, l->head_dim, l->head_dim_v);
     if ((int64_t)l->n_head * l->head_dim > 1 << 24 || (int64_t)l->n_head * l->head_dim_v > 1 << 24)
         return qn_fail(err, QN_ERR_UNSUPPORTED, "layer %d: %d heads of %d dimensions are too many", i, l->n_head, l->head_dim);
     return QN_OK;
@@ -100,7 +98,7 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
     if (is_gated) mats[n_mats++] = (qn_mat){ .w = &l->w_gate, .out = QN_REG_G };
     if (!heads.only_reads) {
         mats[n_mats++] = (qn_mat){ .w = &l->wk, .bias = l->bk.w, .out = QN_REG_K, .clamp = clamp };
-        mats[n_mats++] = (qn_mat){ .w = &l->wv, .bias = l->bv.w, .out = QN_REG_V, .clamp = clamp };
+        mats[n_mats++] = (qn_mat){ .w = l->features & QN_F_V_IS_K ? &l->wk : &l->wv, .bias = l->bv.w, .out = QN_REG_V, .clamp = clamp };
     }
     qn_plan_matmul(p, "qkv", in, mats, n_mats, QN_UNARY_NONE);
     if (l->features & QN_F_QK_NORM_WIDE) {

@@ -23,7 +23,7 @@ enum {
     QN_F_FF_BIAS = 1u << 2,        /* all matrices of the feed-forward have biases                  */
     QN_F_BIAS_OPTIONAL = 1u << 3,  /* every matrix may have a bias: the file tells                  */
     QN_F_QKV_FUSED = 1u << 4,      /* q, k and v are rows of one tensor (the file tells, this is what new files have) */
-    QN_F_GATE_UP_FUSED = 1u << 5,  /* gate and up are rows of ffn_up                                */
+    QN_F_GATE_UP_FUSED = 1u << 5,  /* gate and up of the dense feed-forward are rows of ffn_up      */
     QN_F_NO_GATE = 1u << 6,        /* feed-forward is act(up), not act(gate) * up                   */
     QN_F_LAYER_NORM = 1u << 7,     /* norms take the mean off (LayerNorm); else RMS                 */
     QN_F_NORM_BIAS = 1u << 8,      /* norms have biases                                             */
@@ -66,6 +66,10 @@ enum {
 #define QN_F_LAYER_ROWS ((uint64_t)1 << 43)    /* tokens have a row for each layer: layers have qn_ff_layer_rows */
 #define QN_F_QK_NORM_PLAIN ((uint64_t)1 << 44) /* norms of each head of q and k without weights               */
 #define QN_F_NO_TEMP ((uint64_t)1 << 45)       /* queries of this layer do not grow with the position         */
+#define QN_F_EXPERTS_FUSED ((uint64_t)1 << 49) /* gate and up of an expert are rows of one tensor             */
+#define QN_F_FF_BESIDE ((uint64_t)1 << 50)     /* layers have qn_layer.ff_beside                              */
+#define QN_F_OUT_SCALE ((uint64_t)1 << 48)     /* layers may have a factor of what they leave: the file tells  */
+#define QN_F_V_IS_K ((uint64_t)1 << 47)        /* values are the keys, before the norm and the rotation       */
 #define QN_F_XIELU ((uint64_t)1 << 46)         /* the feed-forward's activation has parameters of the layer    */
 
 typedef struct qn_net qn_net;
@@ -78,6 +82,8 @@ typedef struct qn_layer_experts {
     int32_t n_shared, n_ff_shared; /* of the one that every token takes; 0: there is none    */
     qn_weight router, gate, up, down, shared_router, shared_gate, shared_up, shared_down;
     qn_vector router_b, choice_b, gate_b, up_b, down_b;
+    /* beside a dense feed-forward: norms before and behind, of the router's rows and behind the other; a factor of each expert's result */
+    qn_vector norm, post_norm, router_norm, other_post_norm, down_scale;
 } qn_layer_experts;
 
 /** What a layer has of latent attention (models/mix_latent.c), where head_dim is a key's size in the cache, head_dim_v the latent's. */
@@ -114,6 +120,7 @@ typedef struct qn_layer_own_rows {
 
 typedef struct qn_layer {
     const qn_part *mixer, *ff;   /* NULL: the block has no such half                         */
+    const qn_part *ff_beside;    /* a second feed-forward, with norms of its own (qn_layer_experts); their results are added; NULL: none */
     const qn_part *beside;       /* reads what the mixer reads, and its result is added too; NULL: none */
     const qn_part *around;       /* `plan` before the block, `close` behind it; NULL: none   */
     const qn_part *tail;         /* a third half, behind the other two; NULL: none           */
@@ -138,6 +145,7 @@ typedef struct qn_layer {
     qn_layer_altup altup;
     qn_layer_laurel laurel;
     qn_layer_own_rows rows;
+    qn_vector out_scale;         /* [1] of the residual stream behind the layer; without one, as it is */
 } qn_layer;
 
 /** Dimensions of a head's key that do not rotate. */
@@ -279,6 +287,8 @@ typedef struct qn_expert_rules {
 /** For hooks, and one by itself: the layers behind the leading dense ones have experts; none where the file has no experts and the architecture is a
  *  dense one by its `ff`. */
 qn_status qn_layers_experts(qn_net *net, const qn_file *file, qn_err *err);
+/** For hooks: gate and up of this layer's experts are one tensor or two, by the tensors of the file. */
+void qn_layer_experts_look(qn_layer *l, const qn_file *file, int32_t i_layer);
 qn_status qn_layers_latent(qn_net *net, const qn_file *file, qn_err *err);
 /** For `adjust`: angles of what rotates alone, scores over the square root of a head's key. */
 qn_status qn_adjust_latent(qn_net *net, const qn_file *file, qn_err *err);
@@ -352,6 +362,9 @@ qn_status qn_net_read_rope(qn_net *net, const qn_file *file, qn_err *err);
 qn_status qn_net_read_windows(qn_net *net, const qn_file *file, int32_t period, bool dense_first, qn_err *err);
 /** For hooks, after that: layers with a window get angles of their own, rope[1]: those of rope[0] with another base, which the file may set. */
 qn_status qn_net_windowed_rope(qn_net *net, const qn_file *file, float base, qn_err *err);
+/** For `adjust`, after the windows: layers with a window have heads of their own size where the file says so, and so many dimensions of them turn;
+ *  scores must not depend on the size of a head. */
+qn_status qn_net_windowed_heads(qn_net *net, const qn_file *file, qn_err *err);
 /** For `adjust`, and one by itself: three layers with a sliding window, then one that sees everything and is not rotated. */
 qn_status qn_adjust_every_fourth_sees_all(qn_net *net, const qn_file *file, qn_err *err);
 /** The same, and what else scales or stretches rope[0] leaves rope[1] alone. */

@@ -90,7 +90,9 @@ static const qn_tensor_row pre_ff_rows[] = {
     { "blk.%d.ffn_norm.bias", QN_LAYER_V(ffn_norm_b), .rows = { qn_dim_embd }, .only = NORM_BIAS, .unless = NO_PRE | QN_F_ONE_NORM,
       .required = QN_F_NORM_BIAS },
 };
+static int64_t dim_one(const qn_net *net, const qn_layer *l) { (void)net, (void)l; return 1; }
 static const qn_tensor_row post_ff_rows[] = {
+    { "blk.%d.layer_output_scale.weight", QN_LAYER_V(out_scale), .rows = { dim_one }, .only = QN_F_OUT_SCALE },
     { "blk.%d.post_ffw_norm.weight", QN_LAYER_V(ffn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_POST_NORM, .required = QN_ALWAYS },
 };
 
@@ -161,7 +163,7 @@ qn_status qn_net_each_tensor(const qn_net *net, due_fn *fn, void *user)
     QN_TRY(each_row(net, a->tensors, (size_t)a->n_tensors, -1, fn, user));
     for (int32_t i = 0; i < net->n_layer; i++) {
         const qn_part *mixer = net->layer[i].mixer, *beside = net->layer[i].beside, *ff = net->layer[i].ff, *around = net->layer[i].around,
-                      *tail = net->layer[i].tail;
+                      *tail = net->layer[i].tail, *ff_beside = net->layer[i].ff_beside;
         if (mixer) {
             EACH(pre_mixer_rows, i);
             QN_TRY(each_row(net, mixer->tensors, (size_t)mixer->n_tensors, i, fn, user));
@@ -172,6 +174,7 @@ qn_status qn_net_each_tensor(const qn_net *net, due_fn *fn, void *user)
         if (ff) {
             EACH(pre_ff_rows, i);
             QN_TRY(each_row(net, ff->tensors, (size_t)ff->n_tensors, i, fn, user));
+            if (ff_beside) QN_TRY(each_row(net, ff_beside->tensors, (size_t)ff_beside->n_tensors, i, fn, user));
             EACH(post_ff_rows, i);
             EACH(after_ff_rows, i);
         }

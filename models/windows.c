@@ -39,6 +39,25 @@ qn_status qn_net_windowed_rope(qn_net *net, const qn_file *file, float base, qn_
     return QN_OK;
 }
 
+qn_status qn_net_windowed_heads(qn_net *net, const qn_file *file, qn_err *err)
+{
+    int32_t k = net->head_dim, v = net->layer[0].head_dim_v, n_rot;
+    QN_TRY(qn_net_read_i32(net, file, "attention.key_length_swa", 1, QN_MAX_HEAD_DIM, &k, err));
+    QN_TRY(qn_net_read_i32(net, file, "attention.value_length_swa", 1, QN_MAX_HEAD_DIM, &v, err));
+    for (int32_t i = 0; i < net->n_layer; i++) {
+        qn_layer *l = &net->layer[i];
+        if (!l->window) continue;
+        l->head_dim = k;
+        l->head_dim_v = v;
+        QN_TRY(l->mixer->check(net, l, i, err));
+    }
+    n_rot = k;
+    QN_TRY(qn_net_read_i32(net, file, "rope.dimension_count_swa", 0, k, &n_rot, err));
+    if (n_rot % 2) return qn_fail(err, QN_ERR_FORMAT, "%s.rope.dimension_count_swa is %d; it must be even", net->arch->name, n_rot);
+    net->rope[1].n_rot = n_rot;
+    return QN_OK;
+}
+
 qn_status qn_adjust_every_fourth_sees_all(qn_net *net, const qn_file *file, qn_err *err)
 {
     enum { PERIOD = 4 };

@@ -25,7 +25,7 @@ typedef enum qn_gate_kind {
 /**
  * The choice of n_used experts of a token: those of the highest p + bias, the lower number among equals, a NaN last. With groups (DeepSeek-AI
  * 2024): of the n_groups_used groups whose two best experts have the highest sum alone. Weight: p, over the sum of the chosen ones where
- * `normalised` (a sum below 2^-14 counts as 2^-14), times scale.
+ * `normalised` (a sum below 2^-14 counts as 2^-14), times scale and the expert's own factor.
  */
 typedef struct qn_routing {
     int32_t n_expert, n_used;
@@ -35,6 +35,8 @@ typedef struct qn_routing {
     float scale;
     const float *logit_bias; /* [n_expert] or NULL: of the router's logits                   */
     const float *bias;       /* [n_expert] or NULL: for the choice, not for the weight       */
+    const float *expert_scale; /* [n_expert] or NULL                                         */
+    float logit_scale;       /* of the router's logits; 0: as they are                       */
 } qn_routing;
 
 /** Matrices of the experts, a part each. Biases: [n_expert][n_rows] or NULL. */

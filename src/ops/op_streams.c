@@ -146,7 +146,7 @@ void qn_op_augment(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_
         float *to = qn_exec_row(x, a->x, (int32_t)t);
         qn_norm_row(x, &a->own, to, a->width, row);
         qn_norm_row(x, &a->post, qn_exec_row(x, a->from, (int32_t)t), a->width, row + a->width);
-        x->k->add(row, row + a->width, a->width, row);
-        x->k->add(to, row, a->width, to);
+        x->k->add(row, row + a->width, a->width, a->keeps ? row : to);
+        if (a->keeps) x->k->add(to, row, a->width, to);
     }
 }

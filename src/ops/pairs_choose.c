@@ -77,7 +77,7 @@ static void mark_best(const qn_routing *r, const float *score, uint8_t *mark, fl
     }
 }
 
-static void weigh(const qn_exec *x, const qn_routing *r, float *share)
+static void weigh(const qn_exec *x, const qn_routing *r, const int32_t *choice, float *share)
 {
     float sum = 0;
     if (r->gate == QN_GATE_SOFTMAX_CHOSEN) x->k->softmax(share, r->n_used);
@@ -85,6 +85,7 @@ static void weigh(const qn_exec *x, const qn_routing *r, float *share)
     if (!(sum > 0x1p-14f)) sum = 0x1p-14f;
     for (int32_t i = 0; i < r->n_used && r->normalised; i++) share[i] /= sum;
     if (r->scale != 1) x->k->scale(share, r->scale, r->n_used, share);
+    for (int32_t i = 0; i < r->n_used && r->expert_scale; i++) share[i] *= r->expert_scale[choice[i]];
 }
 
 static void choose(const qn_exec *x, const qn_routing *r, int32_t i_row, int32_t i_thread, const qn_pairs *to)
@@ -95,6 +96,7 @@ static void choose(const qn_exec *x, const qn_routing *r, int32_t i_row, int32_t
     int32_t *choice = to->choice + (int64_t)i_row * r->n_used, at = 0;
     float *share = to->share + (int64_t)i_row * r->n_used;
     memcpy(p, qn_exec_row(x, QN_REG_R, i_row), n * sizeof *p);
+    if (r->logit_scale != 0) x->k->scale(p, r->logit_scale, r->n_expert, p);
     if (r->logit_bias) x->k->add(p, r->logit_bias, r->n_expert, p);
     if (r->gate == QN_GATE_SOFTMAX) x->k->softmax(p, r->n_expert);
     if (r->gate == QN_GATE_SIGMOID) x->k->sigmoid(p, r->n_expert, p);
@@ -108,7 +110,7 @@ static void choose(const qn_exec *x, const qn_routing *r, int32_t i_row, int32_t
         choice[at] = e;
         share[at++] = p[e];
     }
-    weigh(x, r, share);
+    weigh(x, r, choice, share);
 }
 
 /* ---- all of them ---- */

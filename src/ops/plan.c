@@ -84,7 +84,8 @@ void qn_plan_matmul(qn_plan *p, const char *name, const qn_input *in, const qn_m
 
 void qn_plan_close(qn_plan *p, const char *name, const qn_input *in, const qn_weight *w, const float *bias, const qn_close_to *to)
 {
-    const qn_mat m = { .w = w, .bias = bias, .out = to->post_norm ? QN_REG_T : p->x, .adds = !to->post_norm, .scale = to->scale };
+    const qn_reg out = !to->post_norm ? p->x : to->aside ? to->aside : QN_REG_T;
+    const qn_mat m = { .w = w, .bias = bias, .out = out, .adds = !to->post_norm, .scale = to->scale };
     qn_plan_matmul(p, name, in, &m, 1, QN_UNARY_NONE);
 }
 

@@ -250,6 +250,7 @@ void qn_plan_temper(qn_plan *p, qn_reg at, const qn_temper *temper, int64_t widt
 /** Where a half of a block puts its result. */
 typedef struct qn_close_to {
     bool post_norm;          /* into T, whence a norm takes it; else it is added to the residual stream */
+    qn_reg aside;            /* of a matrix: with post_norm, there instead; X: T              */
     float scale;             /* of what is added                                             */
 } qn_close_to;
 /** A matrix whose result goes into the residual stream, at once or, where a post-norm follows, by way of T. */
@@ -286,6 +287,8 @@ void qn_plan_correct(qn_plan *p, const qn_streams *u, const qn_stream_router *by
 void qn_plan_spread(qn_plan *p, const qn_streams *u, const qn_norm *norm);
 /** Residual stream += own(residual stream) + post(from). */
 void qn_plan_augment(qn_plan *p, qn_reg from, const qn_norm *own, const qn_norm *post, int64_t width);
+/** at = own(at) + post(from). */
+void qn_plan_sum(qn_plan *p, qn_reg at, const qn_norm *own, qn_reg from, const qn_norm *post, int64_t width);
 void qn_plan_layer_rows(qn_plan *p, const qn_layer_rows_args *a);
 void qn_plan_sparse(qn_plan *p, const qn_sparse_args *a);
 void qn_plan_xielu(qn_plan *p, const qn_xielu_args *a);

@@ -55,7 +55,15 @@ void qn_plan_augment(qn_plan *p, qn_reg from, const qn_norm *own, const qn_norm 
 {
     qn_stage *s = qn_plan_append(p, "augment", qn_op_augment);
     if (!s) return;
-    s->u.augment = (qn_augment_args){ p->x, from, *own, *post, width };
+    s->u.augment = (qn_augment_args){ p->x, from, *own, *post, width, .keeps = true };
+    scratch(p, 2 * width);
+}
+
+void qn_plan_sum(qn_plan *p, qn_reg at, const qn_norm *own, qn_reg from, const qn_norm *post, int64_t width)
+{
+    qn_stage *s = qn_plan_append(p, "sum", qn_op_augment);
+    if (!s) return;
+    s->u.augment = (qn_augment_args){ at, from, *own, *post, width, .keeps = false };
     scratch(p, 2 * width);
 }
 

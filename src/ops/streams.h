@@ -44,11 +44,12 @@ typedef struct qn_stream_spread {
     qn_norm norm;
 } qn_stream_spread;
 
-/** x += own(x) + post(from), rows of `width`. */
+/** x = own(x) + post(from), rows of `width`; where it keeps what is there, plus x. */
 typedef struct qn_augment_args {
     qn_reg x, from;
     qn_norm own, post;
     int64_t width;
+    bool keeps;
 } qn_augment_args;
 
 /** Rows of layers: register P holds a projection of the embedding, n_layer times `width`;

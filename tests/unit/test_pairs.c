@@ -62,8 +62,10 @@ static int by_score(const void *a, const void *b)
     return sort_by[i] != sort_by[j] ? (sort_by[i] > sort_by[j] ? -1 : 1) : (i > j) - (i < j);
 }
 
-static void expect(const qn_routing *r, const float *logits, double *weight)
+static void expect(const qn_routing *r, const float *raw, double *weight)
 {
+    double logits[MAX_EXPERTS];
+    for (int e = 0; e < r->n_expert; e++) logits[e] = (double)raw[e] * (r->logit_scale != 0 ? (double)r->logit_scale : 1);
     double p[MAX_EXPERTS], score[MAX_EXPERTS], sum = 0, group[MAX_EXPERTS];
     int32_t order[MAX_EXPERTS], groups[MAX_EXPERTS];
     for (int e = 0; e < r->n_expert; e++) sum += exp(logits[e]);
@@ -95,6 +97,7 @@ static void expect(const qn_routing *r, const float *logits, double *weight)
         sum += weight[order[i]];
     }
     for (int e = 0; e < r->n_expert; e++) weight[e] = weight[e] / (r->normalised || r->gate == QN_GATE_SOFTMAX_CHOSEN ? sum : 1) * (double)r->scale;
+    for (int e = 0; e < r->n_expert && r->expert_scale; e++) weight[e] *= (double)r->expert_scale[e];
 }
 
 static void check_pairs(const router *r, const qn_pairs *p)
@@ -132,17 +135,21 @@ static void fill(router *r, uint32_t seed, int ties)
 static void every_router(void **state)
 {
     (void)state;
-    static float bias[MAX_EXPERTS];
-    for (int i = 0; i < MAX_EXPERTS; i++) bias[i] = (float)((i * 37) % 11) * 0.05f;
+    static float bias[MAX_EXPERTS], factors[MAX_EXPERTS];
+    for (int i = 0; i < MAX_EXPERTS; i++) {
+        bias[i] = (float)((i * 37) % 11) * 0.05f;
+        factors[i] = 0.5f + (float)((i * 29) % 7) * 0.2f;
+    }
     const qn_routing routings[] = {
-        { 8, 2, 0, 0, QN_GATE_SOFTMAX, true, 1, NULL, NULL },
-        { 8, 8, 1, 1, QN_GATE_SOFTMAX, false, 1, NULL, NULL },
-        { 40, 6, 0, 0, QN_GATE_SOFTMAX, false, 2.5f, NULL, NULL },
-        { 40, 8, 0, 0, QN_GATE_SIGMOID, true, 2.5f, NULL, bias },
-        { 40, 8, 8, 3, QN_GATE_SIGMOID, true, 1, NULL, bias },
-        { 40, 1, 20, 1, QN_GATE_SOFTMAX, false, 1, NULL, NULL },
-        { 32, 4, 0, 0, QN_GATE_SOFTMAX_CHOSEN, false, 1, NULL, NULL },
-        { 1, 1, 0, 0, QN_GATE_SOFTMAX, true, 1, NULL, NULL },
+        { 8, 2, 0, 0, QN_GATE_SOFTMAX, true, 1, NULL, NULL, NULL, 0 },
+        { 8, 8, 1, 1, QN_GATE_SOFTMAX, false, 1, NULL, NULL, NULL, 0 },
+        { 40, 6, 0, 0, QN_GATE_SOFTMAX, false, 2.5f, NULL, NULL, NULL, 0 },
+        { 40, 8, 0, 0, QN_GATE_SIGMOID, true, 2.5f, NULL, bias, NULL, 0 },
+        { 40, 8, 8, 3, QN_GATE_SIGMOID, true, 1, NULL, bias, NULL, 0 },
+        { 40, 1, 20, 1, QN_GATE_SOFTMAX, false, 1, NULL, NULL, NULL, 0 },
+        { 32, 4, 0, 0, QN_GATE_SOFTMAX_CHOSEN, false, 1, NULL, NULL, NULL, 0 },
+        { 1, 1, 0, 0, QN_GATE_SOFTMAX, true, 1, NULL, NULL, NULL, 0 },
+        { 40, 6, 0, 0, QN_GATE_SOFTMAX, true, 1, NULL, NULL, factors, 0.25f },
     };
     static const int32_t tokens[] = { 1, 4, 5, MAX_TOKENS };
     for (size_t i = 0; i < sizeof routings / sizeof *routings; i++)
@@ -161,7 +168,7 @@ static void every_router(void **state)
 static void not_numbers(void **state)
 {
     (void)state;
-    const qn_routing routing = { 16, 4, 4, 2, QN_GATE_SIGMOID, true, 1, NULL, NULL };
+    const qn_routing routing = { 16, 4, 4, 2, QN_GATE_SIGMOID, true, 1, NULL, NULL, NULL, 0 };
     for (int32_t n = 3; n < 8; n += 4) {
         router r;
         open_router(&r, &routing, n, 2);
