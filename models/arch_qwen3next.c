@@ -12,8 +12,7 @@ static qn_status layers(qn_net *net, const qn_file *file, qn_err *err)
     return qn_layers_experts(net, file, err);
 }
 
-static const qn_expert_rules experts = { .gate = QN_GATE_SOFTMAX, .normalised = true, .heeds = QN_HEED_SCALE, .divides_ff = true,
-                                         .shared = QN_SHARED_AS_DENSE };
+static const qn_expert_rules experts = { .gate = QN_GATE_SOFTMAX, .normalised = true, .divides_ff = true, .shared = QN_SHARED_AS_DENSE };
 
 extern const qn_arch qn_arch_qwen3next;
 const qn_arch qn_arch_qwen3next = {

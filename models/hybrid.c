@@ -7,7 +7,8 @@
 qn_status qn_layers_without_kv(qn_net *net, const qn_file *file, const qn_part *recurrent, qn_err *err)
 {
     int32_t n_kv[QN_MAX_LAYERS];
-    const qn_status s = qn_net_read_i32s(net, file, "attention.head_count_kv", 0, 1 << 16, n_kv, net->n_layer, err);
+    qn_status s = qn_net_read_i32s(net, file, "attention.head_count_kv", 0, 1 << 16, n_kv, net->n_layer, err);
+    if (s == QN_ERR_NOT_FOUND) s = qn_net_read_i32s(net, file, "attention.head_count", 0, 1 << 16, n_kv, net->n_layer, err); /* as many as heads */
     if (s == QN_ERR_NOT_FOUND) return QN_OK;
     QN_TRY(s);
     for (int32_t i = 0; i < net->n_layer; i++)

@@ -94,6 +94,7 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
             .n_head_kv = 1,
             .head_dim = l->head_dim,
             .head_dim_v = l->head_dim_v,
+            .sees_all = net->features & QN_F_ENCODER,
             .i_rope = l->i_rope,
             .i_kv = i_layer,
             .scale = net->attn_scale,

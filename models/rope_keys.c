@@ -59,7 +59,7 @@ qn_status qn_net_read_rope(qn_net *net, const qn_file *file, qn_err *err)
     const char *arch = net->arch->name;
     qn_rope *r = &net->rope[0];
     *r = (qn_rope){ .neox = net->features & QN_F_ROPE_NEOX, .base = 10000, .freq_scale = 1, .n_rot = net->head_dim };
-    QN_TRY(qn_net_read_i32(net, file, "rope.dimension_count", 0, net->head_dim, &r->n_rot, err));
+    if (net->head_dim) QN_TRY(qn_net_read_i32(net, file, "rope.dimension_count", 0, net->head_dim, &r->n_rot, err));
     if (r->n_rot % 2) return qn_fail(err, QN_ERR_FORMAT, "%s.rope.dimension_count is %d; it must be even", arch, r->n_rot);
     QN_TRY(optional_f64(net, file, "rope.freq_base", &r->base, err));
     if (!(r->base > 0)) return qn_fail(err, QN_ERR_FORMAT, "%s.rope.freq_base is %g; it must be above 0", arch, r->base);

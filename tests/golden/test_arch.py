@@ -7,9 +7,11 @@ import array
 import json
 import math
 import os
+import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
+import gguf_file
 import support
 from support import Skip
 
@@ -107,6 +109,39 @@ def test_default_numerics():
 
 def test_exact_numerics():
     compare("suggested_nmse_limit_f32_activations", "--exact")
+
+
+# What a file that does not name a key means: the model, the key, and the value that stands for it (None: that of the reference file).
+LEFT_OUT = [("gemma2", "attn_logit_softcapping", 50.0), ("gemma2", "final_logit_softcapping", 30.0), ("lfm2", "attention.head_count_kv", None),
+            ("granitehybrid", "attention.head_count_kv", None), ("qwen2", "rope.freq_base", 10000.0), ("gpt2", "attention.head_count_kv", None)]
+
+
+def without_key(raw, name):
+    """The file with this key under a name that nobody reads."""
+    assert raw.count(name) == 1
+    return raw.replace(name, name[:-1] + b"#")
+
+
+def with_float(raw, name, value):
+    at = raw.index(name) + len(name)
+    assert struct.unpack_from("<I", raw, at)[0] == 6, "float32"
+    return raw[:at + 4] + struct.pack("<f", value) + raw[at + 8:]
+
+
+def test_what_files_leave_out():
+    tokens = index()["sequences"][0]["tokens"]
+    for model, key, value in LEFT_OUT:
+        name = f"{model}.{key}".encode()
+        with open(support.ref("arch", model + ".gguf"), "rb") as f:
+            raw = f.read()
+        rows = []
+        with gguf_file.Folder() as folder:
+            for content in without_key(raw, name), raw if value is None else with_float(raw, name, value):
+                with open(folder.path("m.gguf"), "wb") as f:
+                    f.write(content)
+                with support.Logits(folder.path("m.gguf"), tokens) as out:
+                    rows.append(list(out.all()))
+        assert rows[0] == rows[1], f"{model} without {key} is another model than with {value}"
 
 
 if __name__ == "__main__":
