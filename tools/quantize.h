@@ -51,7 +51,7 @@ int quantize_gptq_check(quantize_gptq *g);
 /** Take over the layers of `q`. @param path  of the source */
 qn_status quantize_gptq_open(quantize_gptq *g, qn_quantize *q, const char *path, int32_t n_threads, qn_err *err);
 void quantize_gptq_close(quantize_gptq *g);
-/** @return false where the program was built without LAPACK. @param n_threads 0: as many as OpenBLAS likes */
+/** @return false where there is no OpenBLAS on the machine. @param n_threads 0: as many as OpenBLAS likes */
 bool quantize_linalg(qn_linalg *out, int32_t n_threads);
 
 /* ---- report (quantize_report.c, quantize_json.c) ---- */

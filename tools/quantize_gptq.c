@@ -7,7 +7,7 @@ int quantize_gptq_check(quantize_gptq *g)
     qn_linalg linalg;
     if (!g->path) return -1;
     if (!quantize_linalg(&linalg, 0))
-        return cli_fault("--gptq needs LAPACK, and this program was built without; 'apt-get install libopenblas-dev liblapacke-dev' and build again");
+        return cli_fault("--gptq needs OpenBLAS (libopenblas.so.0), and it cannot be loaded; 'apt-get install libopenblas0' brings it");
     g->text = cli_read_all(g->path, &g->n_text);
     return g->text ? -1 : CLI_FAULT;
 }
