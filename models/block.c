@@ -54,19 +54,31 @@ static void two_feed_forwards(const qn_net *net, const qn_layer *l, int32_t i, q
     qn_plan_sum(p, QN_REG_T, &own, QN_REG_V, &other, net->n_embd);
 }
 
+/* The mixer's result, in T, and its input make a sum that is normed; that sum and the input again (Günther et al. 2023, the models for code). */
+static void norm_twice(const qn_net *net, const qn_layer *l, qn_plan *p)
+{
+    const qn_norm none = { 0 }, first = qn_net_norm(net, &l->attn_post_norm, &l->attn_post_norm_b),
+                  second = qn_net_norm(net, &l->again_norm, &l->again_norm_b);
+    qn_plan_sum(p, QN_REG_T, &none, p->x, &none, net->n_embd);
+    qn_plan_sum(p, p->x, &none, QN_REG_T, &first, net->n_embd);
+    qn_plan_norm(p, "norm again", p->x, &second, net->n_embd);
+}
+
 static void one_after_the_other(const qn_net *net, qn_plan *p, int32_t i, const left_over *before)
 {
     const qn_layer *l = &net->layer[i];
     const qn_close_to to = { .post_norm = l->features & QN_F_POST_NORM, .scale = net->residual_scale };
+    const qn_close_to mixed_to = { .post_norm = l->features & (QN_F_POST_NORM | QN_F_NORM_TWICE), .scale = net->residual_scale };
     const qn_norm attn_norm = pre_norm(net, l, &l->attn_norm, &l->attn_norm_b), ffn_norm = pre_norm(net, l, &l->ffn_norm, &l->ffn_norm_b);
     left_over between = *before;
     if (l->mixer) {
         const qn_input x = take(net, p, before, &attn_norm), again = qn_plan_again(&x);
         if (l->beside) l->beside->plan(net, l, i, p, &x);
         l->mixer->plan(net, l, i, p, l->beside ? &again : &x);
-        l->mixer->close(net, l, p, &to);
+        l->mixer->close(net, l, p, &mixed_to);
         if (l->beside) l->beside->close(net, l, p, &to);
-        norm_after(net, l, p, &l->attn_post_norm, &l->attn_post_norm_b);
+        if (l->features & QN_F_NORM_TWICE) norm_twice(net, l, p);
+        else norm_after(net, l, p, &l->attn_post_norm, &l->attn_post_norm_b);
         between = (left_over){ post_norm(net, l, &l->attn_post_norm), l->mixed_scale };
     }
     if (!l->ff) return;

@@ -31,17 +31,17 @@ static void plan_sparse(const qn_net *net, const qn_layer *l, qn_plan *p, const 
 {
     const qn_mat gate_up[] = { { .w = &l->gate, .bias = l->bgate.w, .out = QN_REG_G }, { .w = &l->up, .bias = l->bup.w, .out = QN_REG_Q } };
     qn_plan_matmul(p, "gate up", in, gate_up, 2, QN_UNARY_NONE);
-    qn_plan_sparse(p, &(qn_sparse_args){ .at = QN_REG_G, .up = QN_REG_Q, .width = l->n_ff, .deviations = l->deviations, .act = net->arch->act });
+    qn_plan_sparse(p, &(qn_sparse_args){ .at = QN_REG_G, .up = QN_REG_Q, .width = l->n_ff, .deviations = l->deviations, .act = net->act });
 }
 
 static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in)
 {
     (void)i_layer;
-    const qn_mat up = { .w = &l->up, .bias = l->bup.w, .out = QN_REG_G, .act = net->arch->act };
+    const qn_mat up = { .w = &l->up, .bias = l->bup.w, .out = QN_REG_G, .act = net->act };
     const qn_mat gate_up[] = { { .w = &l->gate, .bias = l->bgate.w, .out = QN_REG_G }, { .w = &l->up, .bias = l->bup.w } };
     if (isfinite(l->deviations)) plan_sparse(net, l, p, in);
     else if (l->features & QN_F_NO_GATE) qn_plan_matmul(p, "up", in, &up, 1, QN_UNARY_NONE);
-    else qn_plan_matmul(p, "gate up", in, gate_up, 2, net->arch->act);
+    else qn_plan_matmul(p, "gate up", in, gate_up, 2, net->act);
     if (l->features & QN_F_XIELU) qn_plan_xielu(p, &(qn_xielu_args){ QN_REG_G, l->n_ff, l->xielu });
 }
 

@@ -147,7 +147,7 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
     (void)i_layer;
     const qn_layer_experts *x = &l->x;
     const qn_mat router[] = { { .w = &x->router, .out = QN_REG_R }, { .w = &x->shared_router, .out = QN_REG_S } };
-    const qn_mat up = { .w = &x->shared_up, .out = QN_REG_G, .act = net->arch->act };
+    const qn_mat up = { .w = &x->shared_up, .out = QN_REG_G, .act = net->act };
     const qn_mat gate_up[] = { { .w = &x->shared_gate, .out = QN_REG_G }, { .w = &x->shared_up } };
     const qn_experts experts = experts_of(net, l);
     const bool is_routed = l->beside == &qn_mix_router;
@@ -157,10 +157,10 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
     const qn_input again = is_routed ? *in : qn_plan_again(in);
     if (l->features & QN_F_SHARED_EXPERT) {
         if (l->features & QN_F_NO_GATE) qn_plan_matmul(p, "shared up", &again, &up, 1, QN_UNARY_NONE);
-        else qn_plan_matmul(p, "shared gate up", &again, gate_up, 2, net->arch->act);
+        else qn_plan_matmul(p, "shared gate up", &again, gate_up, 2, net->act);
         qn_plan_join(p);
     }
-    qn_plan_experts_up(p, &again, &experts, net->arch->act);
+    qn_plan_experts_up(p, &again, &experts, net->act);
 }
 
 static void close(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to)

@@ -20,7 +20,7 @@ static const qn_tensor_row tensors[] = {
 static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in)
 {
     qn_plan_matmul(p, "row gate", in, &(qn_mat){
-        .w = &l->rows.gate, .out = QN_REG_G, .act = net->arch->act, .multiplied = true, .by = { QN_REG_P, (int64_t)i_layer * net->layer_rows.width },
+        .w = &l->rows.gate, .out = QN_REG_G, .act = net->act, .multiplied = true, .by = { QN_REG_P, (int64_t)i_layer * net->layer_rows.width },
     }, 1, QN_UNARY_NONE);
 }
 

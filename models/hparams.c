@@ -172,7 +172,18 @@ static void set_defaults(qn_net *net)
 {
     net->logit_scale = net->residual_scale = 1;
     if (net->features & QN_F_ALIBI) net->max_alibi_bias = 8;
+    net->act = net->arch->act;
     net->embed_scale = net->features & QN_F_EMBED_SQRT ? sqrtf((float)net->n_embd) : 1;
+}
+
+/* The number of token types is a key of the tokenizer. */
+static qn_status read_token_types(qn_net *net, const qn_file *file, qn_err *err)
+{
+    int64_t n = 2;
+    if (!(net->features & QN_F_TOKEN_TYPES)) return QN_OK;
+    const qn_status s = qn_key_i64(file, "tokenizer.ggml.token_type_count", "", 1, 1 << 16, &n, err);
+    net->n_types = (int32_t)n;
+    return s == QN_ERR_NOT_FOUND ? QN_OK : s;
 }
 
 /* A decoder made into an encoder: of what it has learnt all but the mask is kept (BehnamGhader et al. 2024). */
@@ -227,6 +238,7 @@ qn_status qn_net_read_hparams(qn_net *net, const qn_file *file, qn_err *err)
     if (net->logit_scale == 0) net->logit_scale = 1;
     if (net->attn_scale == 0 && net->head_dim) net->attn_scale = 1 / sqrtf((float)net->head_dim);
     size_classifier(net, file);
+    QN_TRY(read_token_types(net, file, err));
     if (net->arch->adjust) QN_TRY(net->arch->adjust(net, file, err));
     return see_all(net, err);
 }

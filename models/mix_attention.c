@@ -29,6 +29,8 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.attn_v.bias", QN_LAYER_V(bv), .rows = { qn_dim_v }, .unless = QN_F_QKV_FUSED, .required = QN_F_QKV_BIAS },
     { "blk.%d.attn_q_norm.weight", QN_LAYER_V(q_norm), .rows = { qn_dim_q_norm }, .only = ANY_QK_NORM, .required = QN_ALWAYS },
     { "blk.%d.attn_k_norm.weight", QN_LAYER_V(k_norm), .rows = { qn_dim_k_norm }, .only = ANY_QK_NORM, .required = QN_ALWAYS, .unread = QN_F_KV_SHARED },
+    { "blk.%d.attn_q_norm.bias", QN_LAYER_V(q_norm_b), .rows = { qn_dim_q_norm }, .only = ANY_QK_NORM },
+    { "blk.%d.attn_k_norm.bias", QN_LAYER_V(k_norm_b), .rows = { qn_dim_k_norm }, .only = ANY_QK_NORM, .unread = QN_F_KV_SHARED },
     { "blk.%d.attn_sinks.weight", QN_LAYER_V(sinks), .rows = { dim_heads }, .only = QN_F_SINKS, .required = QN_ALWAYS },
     { "blk.%d.attn_gate.weight", QN_LAYER_W(w_gate), .cols = qn_dim_embd, .rows = { qn_dim_o }, .only = QN_F_ATTN_GATE, .required = QN_ALWAYS },
     { "blk.%d.attn_output.weight", QN_LAYER_W(wo), .cols = qn_dim_o, .rows = { qn_dim_embd }, .required = QN_ALWAYS },
@@ -55,10 +57,10 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
 }
 
 /* The norm of each head; one over all heads together is a stage of its own. */
-static qn_norm head_norm(const qn_net *net, const qn_layer *l, const qn_vector *w)
+static qn_norm head_norm(const qn_net *net, const qn_layer *l, const qn_vector *w, const qn_vector *b)
 {
     if (l->features & QN_F_QK_NORM_PLAIN) return (qn_norm){ .kind = QN_NORM_RMS, .eps = net->norm_eps };
-    return l->features & QN_F_QK_NORM_WIDE || !w->n ? (qn_norm){ 0 } : qn_net_norm(net, w, NULL);
+    return l->features & QN_F_QK_NORM_WIDE || !w->n ? (qn_norm){ 0 } : qn_net_norm(net, w, b);
 }
 
 static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
@@ -71,6 +73,7 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
         .window = l->window,
         .chunked = l->is_chunked,
         .sees_all = net->features & QN_F_ENCODER,
+        .around = net->features & QN_F_WINDOW_AROUND,
         .i_rope = l->i_rope >= 0 && net->rope[l->i_rope].n_rot ? l->i_rope : -1,
         .i_kv = l->i_kv,
         .only_reads = l->i_kv != i_layer,
@@ -80,8 +83,8 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
         .softcap = net->attn_softcap,
         .max_bias = net->max_alibi_bias,
         .sinks = l->sinks.w,
-        .q_norm = head_norm(net, l, &l->q_norm),
-        .k_norm = head_norm(net, l, &l->k_norm),
+        .q_norm = head_norm(net, l, &l->q_norm, &l->q_norm_b),
+        .k_norm = head_norm(net, l, &l->k_norm, &l->k_norm_b),
         .norm_late = l->features & QN_F_QK_NORM_LATE,
         .q_gated = l->q_gated,
         .norm_stride = l->features & QN_F_QK_NORM_HEADS ? l->head_dim : 0,
@@ -102,7 +105,7 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
     }
     qn_plan_matmul(p, "qkv", in, mats, n_mats, QN_UNARY_NONE);
     if (l->features & QN_F_QK_NORM_WIDE) {
-        const qn_norm q = qn_net_norm(net, &l->q_norm, NULL), k = qn_net_norm(net, &l->k_norm, NULL);
+        const qn_norm q = qn_net_norm(net, &l->q_norm, &l->q_norm_b), k = qn_net_norm(net, &l->k_norm, &l->k_norm_b);
         qn_plan_norm(p, "q norm", QN_REG_Q, &q, l->wq.n_rows);
         qn_plan_norm(p, "k norm", QN_REG_K, &k, l->wk.n_rows);
     }

@@ -71,6 +71,9 @@ enum {
 #define QN_F_OUT_SCALE ((uint64_t)1 << 48)     /* layers may have a factor of what they leave: the file tells  */
 #define QN_F_V_IS_K ((uint64_t)1 << 47)        /* values are the keys, before the norm and the rotation       */
 #define QN_F_XIELU ((uint64_t)1 << 46)         /* the feed-forward's activation has parameters of the layer    */
+#define QN_F_WINDOW_AROUND ((uint64_t)1 << 51) /* half of an encoder's window lies before a token, half behind it */
+#define QN_F_NO_MIXER_NORM ((uint64_t)1 << 52) /* the mixer reads the residual stream as it is                */
+#define QN_F_NORM_TWICE ((uint64_t)1 << 53)    /* with QN_F_NORM_AFTER: the mixer's input is added to its normed result, and the sum normed again */
 
 typedef struct qn_net qn_net;
 typedef struct qn_arch qn_arch;
@@ -138,7 +141,8 @@ typedef struct qn_layer {
     qn_weight wq, wk, wv, wo, w_gate, gate, up, down; /* w_gate: of attention's result        */
     qn_vector bq, bk, bv, bo, bgate, bup, bdown;
     qn_vector attn_norm, ffn_norm, attn_post_norm, ffn_post_norm, q_norm, k_norm;
-    qn_vector attn_norm_b, ffn_norm_b, attn_post_norm_b, ffn_post_norm_b, sinks;
+    qn_vector attn_norm_b, ffn_norm_b, attn_post_norm_b, ffn_post_norm_b, q_norm_b, k_norm_b, sinks;
+    qn_vector again_norm, again_norm_b; /* with QN_F_NORM_TWICE                              */
     qn_layer_experts x;
     qn_layer_latent latent;
     qn_layer_recur recur;
@@ -179,6 +183,7 @@ struct qn_net {
     int32_t n_draft;             /* layers behind the others that predict further tokens: nobody uses them */
     int32_t head_dim;            /* of the layers that attend: one for all; 0: none does     */
     int32_t n_positions;         /* most positions that the model can tell apart; 0: no limit */
+    qn_unary act;                /* of the feed-forward                                      */
     float norm_eps, embed_scale, attn_scale, attn_softcap, logit_softcap, logit_scale, residual_scale, kqv_clamp;
     qn_temper temper;            /* of queries                                               */
     float max_alibi_bias;        /* of attention's linear position biases (src/ops/alibi.h); 0: none */
@@ -197,6 +202,8 @@ struct qn_net {
     int32_t n_labels, n_cls;     /* scores of the classifier, rows of `cls`; 0: there is none */
     qn_weight cls, cls_out;      /* the classifier (src/run/classify.c)                          */
     qn_vector cls_b, cls_norm, cls_out_b;
+    int32_t n_dense;             /* rows of dense_2                                          */
+    qn_weight dense_2, dense_3;  /* a text's vector goes through them, where they are        */
     uint8_t *used;               /* [n_tensors of the file] 1 where something bound it       */
 };
 
@@ -311,7 +318,7 @@ struct qn_arch {
     const char *name;            /* general.architecture                                     */
     const char *covers;          /* public models, for people                                */
     uint64_t features;
-    qn_unary act;                /* of the feed-forward                                      */
+    qn_unary act;                /* of the feed-forward, unless `adjust` sets another        */
     const qn_part *mixer, *ff;   /* of every layer, unless `layers` sets another; NULL: none */
     const qn_part *others[QN_MAX_OTHERS]; /* what `layers` may set                           */
     const char *cache_type;      /* how keys and values are kept when nobody says; NULL: F16 */

@@ -68,9 +68,11 @@ static const qn_tensor_row net_rows[] = {
 };
 
 #define NO_PRE (QN_F_NORM_PLAIN | QN_F_NO_PRE_NORM)
+#define NO_PRE_MIXER (NO_PRE | QN_F_NO_MIXER_NORM)
 static const qn_tensor_row pre_mixer_rows[] = {
-    { "blk.%d.attn_norm.weight", QN_LAYER_V(attn_norm), .rows = { qn_dim_embd }, .unless = NO_PRE, .required = QN_ALWAYS },
-    { "blk.%d.attn_norm.bias", QN_LAYER_V(attn_norm_b), .rows = { qn_dim_embd }, .only = NORM_BIAS, .unless = NO_PRE, .required = QN_F_NORM_BIAS },
+    { "blk.%d.attn_norm.weight", QN_LAYER_V(attn_norm), .rows = { qn_dim_embd }, .unless = NO_PRE_MIXER, .required = QN_ALWAYS },
+    { "blk.%d.attn_norm.bias", QN_LAYER_V(attn_norm_b), .rows = { qn_dim_embd }, .only = NORM_BIAS, .unless = NO_PRE_MIXER,
+      .required = QN_F_NORM_BIAS },
 };
 static const qn_tensor_row post_mixer_rows[] = {
     { "blk.%d.post_attention_norm.weight", QN_LAYER_V(attn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_POST_NORM, .required = QN_ALWAYS },
@@ -78,6 +80,8 @@ static const qn_tensor_row post_mixer_rows[] = {
 static const qn_tensor_row after_mixer_rows[] = {
     { "blk.%d.attn_output_norm.weight", QN_LAYER_V(attn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_NORM_AFTER, .required = QN_ALWAYS },
     { "blk.%d.attn_output_norm.bias", QN_LAYER_V(attn_post_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_AFTER, .required = QN_F_NORM_BIAS },
+    { "blk.%d.attn_norm_2.weight", QN_LAYER_V(again_norm), .rows = { qn_dim_embd }, .only = QN_F_NORM_TWICE, .required = QN_ALWAYS },
+    { "blk.%d.attn_norm_2.bias", QN_LAYER_V(again_norm_b), .rows = { qn_dim_embd }, .only = QN_F_NORM_TWICE, .required = QN_F_NORM_BIAS },
 };
 static const qn_tensor_row after_ff_rows[] = {
     { "blk.%d.layer_output_norm.weight", QN_LAYER_V(ffn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_NORM_AFTER, .required = QN_ALWAYS },

@@ -15,6 +15,7 @@ typedef struct qn_batch {
     int32_t n;               /* 1 .. n_chunk                                                 */
     const int32_t *token;    /* [n]                                                          */
     const int32_t *position; /* [n]                                                          */
+    const int32_t *last;     /* [n] position of its timeline's last token in the batch       */
     qn_kv *const *kv;        /* [n] timeline of each                                         */
     const uint8_t *is_other; /* [n] 1: of the second token type; NULL: none is                */
     const int32_t *output;   /* [n_outputs] indexes of the tokens whose logits are wanted, ascending */

@@ -22,18 +22,19 @@ typedef struct sums {
 
 static int32_t first_seen(const qn_heads *h, int32_t position)
 {
+    if (h->window && h->around) return position > h->window / 2 ? position - h->window / 2 : 0;
     if (!h->window || position < h->window) return 0;
     return h->chunked ? position / h->window * h->window : position - h->window + 1;
 }
 
-/* The last position that row i of the stage sees: its own, or that of the last token of its text, all of which is in this step. */
+/* The last position that row i of the stage sees: its own, or that of the last token of its text, all of which is in this step, or of its window. */
 static int32_t last_seen(const qn_exec *x, const qn_stage *s, int32_t i)
 {
     const qn_batch *b = x->batch;
-    int32_t t = qn_exec_token(x, s, i);
-    if (s->u.heads.sees_all)
-        while (t + 1 < b->n && b->kv[t + 1] == b->kv[t]) t++;
-    return b->position[t];
+    const qn_heads *h = &s->u.heads;
+    const int32_t t = qn_exec_token(x, s, i), p = b->position[t], last = b->last[t];
+    if (!h->sees_all) return p;
+    return h->window && h->around && last - p > h->window / 2 ? p + h->window / 2 : last;
 }
 
 static int32_t position_of(const tile *w, int32_t i)

@@ -6,6 +6,7 @@ static void turn(const qn_exec *x, const qn_heads *h, const qn_norm *norm, int64
 {
     qn_norm own = *norm;
     if (own.w) own.w += i_head * h->norm_stride;
+    if (own.b) own.b += i_head * h->norm_stride;
     if (!h->norm_late) qn_norm_row(x, &own, head, h->head_dim, head);
     if (h->i_rope >= 0) {
         const qn_rope *r = &x->plan->rope[h->i_rope];

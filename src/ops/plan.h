@@ -108,6 +108,7 @@ typedef struct qn_heads {
     int32_t n_head, n_head_kv, head_dim, head_dim_v;
     int32_t window;          /* 0: all positions                                             */
     bool chunked;            /* the window is that of positions with the same position / window */
+    bool around;             /* of one that sees all: half of the window lies before it, half behind */
     bool sees_all;           /* later positions too: all of a text is in one step            */
     int32_t i_rope;          /* which angles; -1: none                                       */
     int32_t i_kv;            /* layer number in the KV cache                                 */
@@ -287,7 +288,7 @@ void qn_plan_correct(qn_plan *p, const qn_streams *u, const qn_stream_router *by
 void qn_plan_spread(qn_plan *p, const qn_streams *u, const qn_norm *norm);
 /** Residual stream += own(residual stream) + post(from). */
 void qn_plan_augment(qn_plan *p, qn_reg from, const qn_norm *own, const qn_norm *post, int64_t width);
-/** at = own(at) + post(from). */
+/** at = own(at) + post(from); either norm may be NONE. */
 void qn_plan_sum(qn_plan *p, qn_reg at, const qn_norm *own, qn_reg from, const qn_norm *post, int64_t width);
 void qn_plan_layer_rows(qn_plan *p, const qn_layer_rows_args *a);
 void qn_plan_sparse(qn_plan *p, const qn_sparse_args *a);

@@ -2,6 +2,8 @@
 
 #include "src/ops/exec.h"
 
+#include <string.h>
+
 void qn_norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_t width, float *out)
 {
     const int64_t group = n->n_groups ? width / n->n_groups : width;
@@ -14,6 +16,8 @@ void qn_norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_t wi
         x->k->rms_norm(in, n->w, width, n->eps, out);
     else if (n->kind == QN_NORM_LAYER)
         x->k->layer_norm(in, n->w, n->b, width, n->eps, out);
+    else if (out != in)
+        memcpy(out, in, (size_t)width * sizeof *out);
 }
 
 void qn_rows_place(qn_placer *p, qn_rows *r, size_t n_rows, int64_t width, int64_t norm_width)

@@ -20,7 +20,7 @@ enum { QN_OWN_ROWS = 4 };
 
 struct qn_act;
 
-/** One row through a norm that is not NONE; out may be in. */
+/** One row through a norm, or as it is where that is NONE; out may be in. */
 void qn_norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_t width, float *out);
 
 /** Row i of a residual stream that a post-norm moves. @param out  [in->width] */

@@ -19,13 +19,16 @@ qn_status qn_engine_cost(const qn_engine *e, int32_t position, int32_t n, int32_
     if (n < 1 || n > e->n_chunk || n_outputs < 0 || n_outputs > n || position < 0 || position > e->n_ctx - n)
         return qn_fail(err, QN_ERR_ARG, "no step of %d tokens, %d outputs at position %d: a step has 1 to %d tokens in a context of %d", n,
                        n_outputs, position, e->n_chunk, e->n_ctx);
-    int32_t *place = qn_new((size_t)n, 2 * sizeof *place);
+    int32_t *place = qn_new((size_t)n, 3 * sizeof *place);
     qn_kv **owner = qn_new((size_t)n, sizeof *owner); /* all the same one */
     if (place && owner) {
-        int32_t *output = place + n;
-        for (int32_t i = 0; i < n; i++) place[i] = position + i;
+        int32_t *last = place + n, *output = last + n;
+        for (int32_t i = 0; i < n; i++) {
+            place[i] = position + i;
+            last[i] = position + n - 1;
+        }
         for (int32_t i = 0; i < n_outputs; i++) output[i] = n - n_outputs + i;
-        add_costs(e, &(qn_batch){ .n = n, .position = place, .kv = owner, .output = output, .n_outputs = n_outputs }, &c);
+        add_costs(e, &(qn_batch){ .n = n, .position = place, .last = last, .kv = owner, .output = output, .n_outputs = n_outputs }, &c);
     }
     const bool known = place && owner;
     free(place);

@@ -122,8 +122,12 @@ static qn_status finish_text(embedder *j, qn_err *err)
     if (j->pooling == QN_POOLING_NONE) return QN_OK;
     if (j->pooling == QN_POOLING_MEAN)
         for (int32_t k = 0; k < net->n_embd; k++) j->pooled[k] = (float)(j->sum[k] / j->text[j->i_text].n);
-    if (j->is_rank) QN_TRY(qn_rank_scores(j->e, j->pooled, j->out, err));
-    else memcpy(j->out, j->pooled, (size_t)n * sizeof(float));
+    if (j->is_rank) {
+        QN_TRY(qn_rank_scores(j->e, j->pooled, j->out, err));
+    } else {
+        QN_TRY(qn_dense_layers(j->e, j->pooled, err));
+        memcpy(j->out, j->pooled, (size_t)n * sizeof(float));
+    }
     if (!to_unit_length(j->out, n, j->unit_length && !j->is_rank))
         return qn_fail(err, QN_ERR_NUMERIC, "the result of text %d is not finite", j->i_text);
     j->out += n;

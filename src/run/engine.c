@@ -62,10 +62,12 @@ static qn_status open_step(qn_engine *e, qn_err *err)
     void *logits = NULL;
     e->token = qn_new(n, sizeof *e->token);
     e->position = qn_new(n, sizeof *e->position);
+    e->last = qn_new(n, sizeof *e->last);
     e->output = qn_new(n, sizeof *e->output);
     e->owner = qn_new(n, sizeof *e->owner);
     e->is_other = qn_new(n, sizeof *e->is_other);
-    if (!e->token || !e->position || !e->output || !e->owner || !e->is_other) return qn_fail(err, QN_ERR_NOMEM, "no memory for the tokens of a step");
+    if (!e->token || !e->position || !e->last || !e->output || !e->owner || !e->is_other)
+        return qn_fail(err, QN_ERR_NOMEM, "no memory for the tokens of a step");
     QN_TRY(qn_pages_new(&logits, e->logits_bytes, "the logits of a step", err));
     e->logits = logits;
     return QN_OK;
@@ -164,6 +166,7 @@ void qn_engine_close(qn_engine **engine)
     qn_pages_free(&e->memory, e->memory_bytes);
     free(e->token);
     free(e->position);
+    free(e->last);
     free(e->output);
     free(e->owner);
     free(e->is_other);

@@ -36,7 +36,7 @@ struct qn_engine {
     int32_t n_logits;
     size_t logits_bytes;
     /* the batch of a step, [n_chunk] each */
-    int32_t *token, *position, *output;
+    int32_t *token, *position, *last, *output;
     qn_kv **owner;
     uint8_t *is_other;
     pthread_mutex_t lock;    /* of the KV pool, the buffers and the thread pool: held for a step */

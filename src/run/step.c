@@ -10,6 +10,7 @@ static int32_t add_part(qn_engine *e, const qn_step_part *p, int32_t position, i
     memcpy(e->token + at, p->token, (size_t)p->n * sizeof *e->token);
     for (int32_t i = 0; i < p->n; i++) {
         e->position[at + i] = position + i;
+        e->last[at + i] = position + p->n - 1;
         e->owner[at + i] = p->kv;
         e->is_other[at + i] = i >= p->n - p->n_other;
         if (p->outputs_first ? i < p->n_outputs : i >= p->n - p->n_outputs) e->output[n_outputs++] = at + i;
@@ -20,8 +21,8 @@ static int32_t add_part(qn_engine *e, const qn_step_part *p, int32_t position, i
 /* @param ahead  [n_parts] positions behind the timelines' own where the parts begin; NULL: none */
 static bool evaluate(qn_engine *e, const qn_step_part *part, const int32_t *ahead, int32_t n_parts, float *logits, const atomic_bool *cancel)
 {
-    qn_batch batch = { .token = e->token, .position = e->position, .kv = e->owner, .is_other = e->is_other, .output = e->output, .logits = logits,
-                       .cancel = cancel };
+    qn_batch batch = { .token = e->token, .position = e->position, .last = e->last, .kv = e->owner, .is_other = e->is_other, .output = e->output,
+                       .logits = logits, .cancel = cancel };
     for (int32_t i = 0; i < n_parts; i++) {
         const int32_t position = qn_kv_position(part[i].kv) + (ahead ? ahead[i] : 0);
         batch.n_outputs = add_part(e, &part[i], position, batch.n, batch.n_outputs);

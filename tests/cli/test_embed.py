@@ -13,7 +13,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import gguf_file as g  # noqa: E402
 from support import QUERN, main, quern, ref  # noqa: E402
 from terminal import Terminal  # noqa: E402
-from tiny_encoder import CLS, SEP, Encoder, ids_of  # noqa: E402
+from tiny_encoder import Encoder  # noqa: E402
+from tiny_words import WORDPIECE  # noqa: E402
 
 TEXTS = ["a b c", "z", "q w e r t y u i o p", "a b c d", "m m m"]
 
@@ -60,7 +61,7 @@ def unit(x):
 
 
 def wrapped(text):
-    return [CLS] + ids_of(text) + [SEP]
+    return WORDPIECE.wrapped(text)
 
 
 def test_pooling():
@@ -148,20 +149,17 @@ def test_similarity():
         assert quern("embed", m.path, "a b", "a b", "--similarity") == b"1.000000\n"
 
 
-def pair(query, document):
-    return wrapped(query) + ids_of(document) + [SEP], len(wrapped(query))
-
-
 def test_rank():
-    for labels, dense in ((1, True), (1, False), (3, True)):
-        with Model(labels=labels, dense=dense, extra=[("bert.pooling_type", g.U32, 4)]) as m:
-            got = lines(quern("embed", m.path, "--query", "a b", *TEXTS))
+    cache = ("--cache-type", "F32")  # a score may be near zero
+    for labels, pooler in ((1, True), (1, False), (3, True)):
+        with Model(labels=labels, pooler=pooler, extra=[("bert.pooling_type", g.U32, 4)]) as m:
+            got = lines(quern("embed", m.path, "--query", "a b", *TEXTS, *cache))
             for x, text in zip(got, TEXTS):
-                close(x, m.net.scores(*pair("a b", text)))
-            close(lines(quern("embed", m.path, "a b c"))[0], m.net.scores(wrapped("a b c")))
+                close(x, m.net.scores(*WORDPIECE.pair("a b", text)))
+            close(lines(quern("embed", m.path, "a b c", *cache))[0], m.net.scores(wrapped("a b c")))
             some = "".join(json.dumps({"query": "a b", "text": t}) + "\n" for t in TEXTS).encode()
-            assert lines(quern("embed", m.path, "--jsonl", stdin=some)) == got
-            j = json.loads(quern("embed", m.path, "--query", "a b", *TEXTS, "--json"))
+            assert lines(quern("embed", m.path, "--jsonl", *cache, stdin=some)) == got
+            j = json.loads(quern("embed", m.path, "--query", "a b", *TEXTS, "--json", *cache))
             assert [r["relevance_score"] if labels == 1 else r["scores"] for r in j["results"]] == [x[0] if labels == 1 else x for x in got]
             assert len(lines(quern("embed", m.path, "a b c", "--pooling", "mean"))[0]) == 32, "it has embeddings too"
 

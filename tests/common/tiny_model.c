@@ -177,6 +177,7 @@ static const tiny_key tiny_keys[] = {
     { "expert_weights_norm", IS_BOOL, 1 },
     { "expert_weights_scale", IS_FLOAT, 1.5 },
     { "leading_dense_block_count", IS_INT, 2 },
+    { "moe_every_n_layers", IS_INT, 2 },
     { "ssm.conv_kernel", IS_INT, 4 },
     { "ssm.inner_size", IS_INT, 256 },
     { "ssm.state_size", IS_INT, 32 },
