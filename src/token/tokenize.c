@@ -21,9 +21,29 @@ static int32_t special_at(const qn_vocab *v, qn_str text, size_t at, bool parse,
     return best;
 }
 
-static bool is_blank(char c) /* as C's isspace */
+/* The end of the white space that begins at `at`. */
+static size_t behind_blanks(qn_str text, size_t at)
 {
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    uint32_t cp;
+    while (at < text.len) {
+        const size_t n = qn_utf8_get(text.ptr + at, text.len - at, &cp);
+        if (!(qn_uni_class(cp) & QN_C_SPACE)) break;
+        at += n;
+    }
+    return at;
+}
+
+/* The beginning, not before `from`, of the white space that ends at `at`. */
+static size_t before_blanks(qn_str text, size_t from, size_t at)
+{
+    uint32_t cp;
+    while (at > from) {
+        size_t n = 1;
+        while (n < 4 && n < at - from && ((unsigned char)text.ptr[at - n] & 0xc0) == 0x80) n++;
+        if (qn_utf8_get(text.ptr + at - n, n, &cp) != n || !(qn_uni_class(cp) & QN_C_SPACE)) break;
+        at -= n;
+    }
+    return at;
 }
 
 static qn_status check_ranges(qn_str text, const qn_range *plain, size_t n, qn_err *err)
@@ -65,12 +85,9 @@ static qn_status encode_all(qn_parts *p, int flags, const qn_range *plain, size_
             at++;
             continue;
         }
-        size_t stop = at;
-        while ((v->flags[id] & QN_TOK_LSTRIP) && stop > p->from && is_blank(p->text.ptr[stop - 1])) stop--;
-        QN_TRY(encode_until(p, stop, err));
+        QN_TRY(encode_until(p, v->flags[id] & QN_TOK_LSTRIP ? before_blanks(p->text, p->from, at) : at, err));
         qn_ids_add(p->out, id);
-        while ((v->flags[id] & QN_TOK_RSTRIP) && end < p->text.len && is_blank(p->text.ptr[end])) end++;
-        p->from = at = end;
+        p->from = at = v->flags[id] & QN_TOK_RSTRIP ? behind_blanks(p->text, end) : end;
         p->first = true;
     }
     return encode_until(p, p->text.len, err);

@@ -43,6 +43,15 @@ TEXTS = LINES + [
 ]
 
 
+# What BERT's normaliser changes: capitals, accents (composed and not, of several), ideographs, controls.
+NORMALIZED = LINES + ["ÀÉÎÕÜ àéîõü", "A\u030angstro\u0308m \u1e69 s\u0323\u0307", "İstanbul ISTANBUL ıstanbul", "ΑΒΓ ΣΊΣΥΦΟΣ ΐ", "STRASSE straße ẞ", "ǅ ǆ Ǆ", "Ω Å",
+                      "磨坊abc磨坊", "\u2f00\u4e00\uf900x", "한국어 \u1112\u1161\u11ab", "日本語のテキスト", "a\u0000b\u0001c\ufffdd", "soft\u00adhyphen\u200b", "C++ a->b $5 ^ `",
+                      "नमस्ते", "שָׁלוֹם", "İ̇ ɐ̃́", "x" * 101, "𝔘𝔫𝔦 𐐀", "[MASK] [mask]", "Ünïcödé\u3000wide"]
+
+# White space around tokens that take it, and around those that do not.
+AROUND = ["a [MASK] b", "a[MASK]b", "a  \t\n[MASK]  b", "[MASK]", " [MASK] ", "[MASK][MASK]", "[MASK] [MASK]", "a [SEP] b", " [CLS]  a [SEP]", "a\u00a0[MASK]\u00a0b",
+          "a\u3000[MASK]", "a\u2028 [MASK]", "\u00e9 [MASK]", "[MASK", "a <tool> b", "a <tool>  <tool>b", "  <tool>"]
+
 # Normalisation of the Unigram vocabulary.
 RULES = [("\ufb01", "fi"), ("\ufb02", "fl"), ("e\u0301", "é"), ("\u3000", " "), ("\u00a0", " "), ("\n", " "), ("\t", " "), ("\r", " "), ("\u00ad", ""), ("\u0001", "")]
 
@@ -73,12 +82,12 @@ def gguf(path, keys):
         f.write(out.getvalue())
 
 
-def write(name, keys, encode):
+def write(name, keys, encode, texts=TEXTS):
     head = [("general.architecture", "str", "llama"), ("general.name", "str", "made for tests")]
     gguf(os.path.join(OUT, name + ".gguf"), head + [("tokenizer.ggml." + k, t, v) for k, t, v in keys])
     n = 0
     with open(os.path.join(OUT, name + ".jsonl"), "w") as f:
-        for text in TEXTS:
+        for text in texts:
             for special, parse in ((False, False), (True, False), (False, True)):
                 ids = encode(text, special, parse)
                 if ids is not None:
@@ -117,21 +126,49 @@ def make_bpe():
           lambda text, special, parse: with_specials(t, controls, text, special, parse))
 
 
-def make_wordpiece():
+def make_mask():
+    """ModernBERT: of its tokens the mask takes the white space before it, the others none."""
+    t = Tokenizer(models.BPE())
+    t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    t.decoder = decoders.ByteLevel()
+    t.train_from_iterator(LINES, trainers.BpeTrainer(vocab_size=400, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+    controls = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    t.add_special_tokens([AddedToken(c, normalized=False, special=True, lstrip=c == "[MASK]") for c in controls])
+    t.add_tokens([AddedToken("<tool>", normalized=False)])
+    data, n = json.loads(t.to_str()), t.get_vocab_size()
+    tokens = [t.id_to_token(i) for i in range(n)]
+    cls, sep = t.token_to_id("[CLS]"), t.token_to_id("[SEP]")
+    t.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", cls), ("[SEP]", sep)])
+    write("mask", [("model", "str", "gpt2"), ("pre", "str", "modern-bert"), ("tokens", "str", tokens),
+                   ("token_type", "i32", [CONTROL if x in controls else USER if x == "<tool>" else NORMAL for x in tokens]),
+                   ("merges", "str", [" ".join(m) for m in data["model"]["merges"]]), ("bos_token_id", "u32", cls), ("eos_token_id", "u32", sep),
+                   ("add_bos_token", "bool", True), ("add_eos_token", "bool", True)],
+          lambda text, special, parse: with_specials(t, controls, text, special, parse), AROUND + LINES[:5])
+
+
+def make_wordpiece(name="wordpiece", texts=TEXTS, lowercase=True, strip_accents=None, keys=()):
     t = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    t.normalizer = normalizers.BertNormalizer(lowercase=True)
+    t.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip_accents)
     t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     controls = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     t.train_from_iterator(LINES, trainers.WordPieceTrainer(vocab_size=600, special_tokens=controls, show_progress=False))
     n = t.get_vocab_size()
     tokens = [t.id_to_token(i) for i in range(n)]
-    texts = [x if x in controls else x[2:] if x.startswith("##") else "\u2581" + x for x in tokens]
+    pieces = [x if x in controls else x[2:] if x.startswith("##") else "\u2581" + x for x in tokens]
     cls, sep = t.token_to_id("[CLS]"), t.token_to_id("[SEP]")
     t.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", cls), ("[SEP]", sep)])
-    write("wordpiece", [("model", "str", "bert"), ("tokens", "str", texts), ("token_type", "i32", [CONTROL if x in controls else NORMAL for x in tokens]),
+    write(name, [("model", "str", "bert"), ("tokens", "str", pieces), ("token_type", "i32", [CONTROL if x in controls else NORMAL for x in tokens]),
                         ("unknown_token_id", "u32", t.token_to_id("[UNK]")), ("seperator_token_id", "u32", sep), ("padding_token_id", "u32", 0),
-                        ("cls_token_id", "u32", cls), ("mask_token_id", "u32", t.token_to_id("[MASK]"))],
-          lambda text, special, parse: with_specials(t, controls, text, special, parse))
+                        ("cls_token_id", "u32", cls), ("mask_token_id", "u32", t.token_to_id("[MASK]")), *keys],
+          lambda text, special, parse: with_specials(t, controls, text, special, parse), texts)
+
+
+def make_normalizers():
+    """The same with every switch of BERT's normaliser."""
+    lower, strip = "normalizer.lowercase", "normalizer.strip_accents"
+    make_wordpiece("wordpiece_cased", NORMALIZED, False, None, [(lower, "bool", False)])
+    make_wordpiece("wordpiece_accents", NORMALIZED, True, False, [(lower, "bool", True), (strip, "bool", False)])
+    make_wordpiece("wordpiece_stripped", NORMALIZED, False, True, [(lower, "bool", False), (strip, "bool", True)])
 
 
 def train_sentencepiece(kind, **options):
@@ -179,9 +216,28 @@ def make_unigram():
                                                         ("unknown_token_id", "u32", 2), ("padding_token_id", "u32", 0)], encode)
 
 
+def make_unigram_plain():
+    """Unigram that changes nothing: no blank in front, runs of blanks as they are, and with symbols of its user."""
+    proto, sp = train_sentencepiece("unigram", normalization_rule_name="identity", add_dummy_prefix=False, remove_extra_whitespaces=False, vocab_size=400,
+                                    hard_vocab_limit=False, pad_id=0, eos_id=1, unk_id=2, bos_id=-1, character_coverage=0.98,
+                                    user_defined_symbols=["<tool>", "</tool>", "<tool>call"])
+
+    def encode(text, special, parse):
+        if any(c in text for c in ("</s>", "<unk>", "<pad>")):
+            return None
+        return sp.encode(text) + ([1] if special else [])
+
+    write("unigram_plain", sentencepiece_keys(proto, "t5") + [("add_space_prefix", "bool", False), ("remove_extra_whitespaces", "bool", False),
+                                                              ("eos_token_id", "u32", 1), ("unknown_token_id", "u32", 2), ("padding_token_id", "u32", 0)],
+          encode, AROUND + [t for t in TEXTS if t not in LINES[5:]] + ["a<tool>call</tool>b", "<tool>calls <tool", "\u00e9\u00e9\u0107\u0107 \u0107", "  a  b  ", "<tool> a"])
+
+
 if __name__ == "__main__":
     os.makedirs(OUT, exist_ok=True)
     make_bpe()
+    make_mask()
     make_wordpiece()
+    make_normalizers()
     make_spm()
     make_unigram()
+    make_unigram_plain()

@@ -10,10 +10,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from support import DEFAULT_MODEL, SOURCE, Skip, cached_model, main, quern, ref  # noqa: E402
 
 SAMPLES = os.path.join(SOURCE, "tests", "data", "tokenizer")
-KINDS = ("bpe", "spm", "wordpiece", "unigram")
+KINDS = ("bpe", "spm", "wordpiece", "unigram", "mask", "wordpiece_cased", "wordpiece_accents", "wordpiece_stripped", "unigram_plain")
 SEPARATOR = "\n__ggml_vocab_test__\n"
 # Vocabularies whose text does not come back whole: BERT's is normalised, the others have no token for some bytes or normalise to NFC.
-LOSSY = {"wordpiece", "unigram", "bert-bge"}
+LOSSY = {"bert-bge", *(k for k in KINDS if k != "bpe" and k != "spm")}
 MODELS = {"smollm2": DEFAULT_MODEL, "gemma3": "gemma3-270m-q4_k_m.gguf"}
 
 
@@ -45,7 +45,7 @@ def jsonl(path):
 def test_samples():
     for kind in KINDS:
         records = jsonl(os.path.join(SAMPLES, kind + ".jsonl"))
-        assert len(records) > 150
+        assert len(records) >= 40
         model = os.path.join(SAMPLES, kind + ".gguf")
         ids = check(kind, model, records)
         if kind in LOSSY:

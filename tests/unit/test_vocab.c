@@ -283,11 +283,15 @@ static void test_strips(void **state)
     m->arch = "phi3"; /* white space behind its special tokens belongs to them, but not behind <s> */
     make_token(m, "<|user|>", QN_T_CONTROL, 0); /* 8 */
     expect_made(m, QN_LIT("<|user|>\n\t a"), QN_TOK_PARSE, "8 7");
+    expect_made(m, QN_LIT("<|user|>\xc2\xa0\xe3\x80\x80 a"), QN_TOK_PARSE, "8 7");
     expect_made(m, QN_LIT("<s> a"), QN_TOK_PARSE, "1 3 7");
     make_bpe(m);
     m->pre = "jina-v2-de"; /* white space before its mask token belongs to it */
     make_token(m, "<mask>", QN_T_CONTROL, 0); /* 260 */
     expect_made(m, QN_LIT("a \n<mask> a"), QN_TOK_PARSE, "97 260 32 97");
+    expect_made(m, QN_LIT("a\xe3\x80\x80 \xc2\xa0<mask>"), QN_TOK_PARSE, "97 260");
+    expect_made(m, QN_LIT("\xa0<mask> \x85 <mask>"), QN_TOK_PARSE, "160 260 32 133 260"); /* bytes that are no characters are no white space */
+    expect_made(m, QN_LIT("<mask> <mask>"), QN_TOK_PARSE, "260 260");
     free(m);
 }
 
