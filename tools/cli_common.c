@@ -67,7 +67,8 @@ int cli_level_check(const char *cpu)
 cli_opt *cli_cache_options(cli_cache *c)
 {
     const cli_opt t[] = {
-        { CLI_STR, "cache-type", 0, "TYPE", "of keys and values: F32, F16, BF16, Q8_0\n(half of F16), Q4_0 (a quarter); default: F16,\nor F32 where a model needs it",
+        { CLI_STR, "cache-type", 0, "TYPE",
+          "of keys and values: F32, F16, BF16, Q8_0\n(half of F16), Q4_0 (a quarter); default: F16,\nor F32 where a model needs it",
           &c->both, 0, 0, 0 },
         { CLI_STR, "cache-type-k", 0, "TYPE", "of keys alone", &c->k, 0, 0, 0 },
         { CLI_STR, "cache-type-v", 0, "TYPE", "of values alone", &c->v, 0, 0, 0 },
