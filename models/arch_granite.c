@@ -30,6 +30,8 @@ qn_status qn_granite_adjust(qn_net *net, const qn_file *file, qn_err *err)
     return QN_OK;
 }
 
+static const qn_expert_rules experts = { .gate = QN_GATE_SOFTMAX, .normalised = true };
+
 extern const qn_arch qn_arch_granite;
 const qn_arch qn_arch_granite = {
     .name = "granite",
@@ -37,6 +39,9 @@ const qn_arch qn_arch_granite = {
     .features = QN_F_BIAS_OPTIONAL,
     .mixer = &qn_mix_attention,
     .ff = &qn_ff_dense,
+    .others = { &qn_ff_experts },
+    .experts = &experts,
+    .layers = qn_layers_experts,
     .act = QN_UNARY_SILU,
     .keys = qn_granite_keys,
     .n_keys = QN_GRANITE_KEYS,

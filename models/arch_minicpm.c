@@ -22,13 +22,18 @@ static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
     return QN_OK;
 }
 
+static const qn_expert_rules experts = { .gate = QN_GATE_SOFTMAX, .normalised = true };
+
 extern const qn_arch qn_arch_minicpm;
 const qn_arch qn_arch_minicpm = {
     .name = "minicpm",
-    .covers = "MiniCPM",
+    .covers = "MiniCPM 1 and 2, MiniCPM-MoE 8x2B",
     .features = QN_F_BIAS_OPTIONAL,
     .mixer = &qn_mix_attention,
     .ff = &qn_ff_dense,
+    .others = { &qn_ff_experts },
+    .experts = &experts,
+    .layers = qn_layers_experts,
     .act = QN_UNARY_SILU,
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,

@@ -17,7 +17,8 @@ extern const qn_arch qn_arch_mpt;
 const qn_arch qn_arch_mpt = {
     .name = "mpt",
     .covers = "MPT 7B and 30B",
-    .features = QN_F_BIAS_OPTIONAL | QN_F_QKV_FUSED | QN_F_NO_GATE | QN_F_LAYER_NORM | QN_F_NORM_BIAS_OPTIONAL | QN_F_NO_ROPE,
+    .features = QN_F_BIAS_OPTIONAL | QN_F_QKV_FUSED | QN_F_NO_GATE | QN_F_LAYER_NORM | QN_F_NORM_BIAS_OPTIONAL | QN_F_NO_ROPE |
+                QN_F_QK_NORM_WIDE | QN_F_QK_NORM_OPTIONAL,
     .mixer = &qn_mix_attention,
     .ff = &qn_ff_dense,
     .act = QN_UNARY_GELU,

@@ -98,7 +98,8 @@ qn_status qn_layers_experts(qn_net *net, const qn_file *file, qn_err *err)
     int32_t n = 0, n_dense = 0, step = 1;
     QN_TRY(qn_net_read_i32(net, file, "expert_count", 0, QN_MAX_EXPERTS, &n, err));
     QN_TRY(qn_net_read_i32(net, file, "leading_dense_block_count", 0, QN_MAX_LAYERS, &n_dense, err));
-    QN_TRY(qn_net_read_i32(net, file, "interleave_moe_layer_step", 1, QN_MAX_LAYERS, &step, err));
+    QN_TRY(qn_net_read_i32(net, file, "interleave_moe_layer_step", 0, QN_MAX_LAYERS, &step, err));
+    if (step == 0) step = 1;
     if (n <= 1 && net->arch->ff == &qn_ff_dense) return QN_OK;
     for (int32_t i = 0; i < net->n_layer; i++) {
         qn_layer *l = &net->layer[i];

@@ -12,8 +12,8 @@ static const qn_key_row net_keys[] = {
     { "embedding_length", QN_KEY_NET, NET(n_embd), true, 1, 1 << 20 },
     { "context_length", QN_KEY_NET, NET(n_ctx_train), true, 1, INT32_MAX },
     { "attention.causal", QN_KEY_NET, NET(is_causal), false, 0, 1 },
-    { "pooling_type", QN_KEY_NET, NET(pooling), false, 0, QN_FILE_POOLING_RANK },
-    { "classifier.pooling_type", QN_KEY_NET, NET(classifier_pooling), false, 0, QN_FILE_POOLING_RANK },
+    { "pooling_type", QN_KEY_HOOK, 0, false, 0, 0 },
+    { "classifier.pooling_type", QN_KEY_HOOK, 0, false, 0, 0 },
 };
 static const qn_key_row rms_key = { "attention.layer_norm_rms_epsilon", QN_KEY_FLOAT, NET(norm_eps), true, 0, 0 };
 static const qn_key_row layer_norm_key = { "attention.layer_norm_epsilon", QN_KEY_FLOAT, NET(norm_eps), true, 0, 0 };
@@ -86,10 +86,10 @@ static qn_status refuse_extras(const qn_net *net, const qn_file *file, qn_err *e
 {
     static const struct {
         const char *name;
-        float neutral; /* 0 is too */
+        float neutral; /* 0 is too. 50 and 30 are what llama.cpp writes into files of any architecture that it saves itself */
     } extras[] = {
         { "expert_count", 0 }, { "attention.clamp_kqv", 0 }, { "attention.max_alibi_bias", 0 }, { "logit_scale", 1 }, { "residual_scale", 1 },
-        { "embedding_scale", 1 }, { "attn_logit_softcapping", 0 }, { "final_logit_softcapping", 0 }, { "attention.sliding_window", 0 },
+        { "embedding_scale", 1 }, { "attn_logit_softcapping", 50 }, { "final_logit_softcapping", 30 }, { "attention.sliding_window", 0 },
         { "attention.temperature_scale", 0 },
     };
     for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
@@ -198,6 +198,17 @@ static qn_status see_all(qn_net *net, qn_err *err)
     return QN_OK;
 }
 
+/* -1, also as an unsigned number, is that of files that leave it open. */
+static qn_status read_pooling(const qn_net *net, const qn_file *file, const char *name, int32_t *out, qn_err *err)
+{
+    int32_t v = -1;
+    QN_TRY(qn_net_read_i32(net, file, name, -1, UINT32_MAX, &v, err));
+    if (v < -1 || v > QN_FILE_POOLING_RANK)
+        return qn_fail(err, QN_ERR_UNSUPPORTED, "%s.%s is %u; quern knows 0 to %d", net->arch->name, name, (unsigned)v, QN_FILE_POOLING_RANK);
+    *out = v == -1 ? QN_FILE_POOLING_NONE : v;
+    return QN_OK;
+}
+
 /* A classifier's sides are those of its tensors. */
 static void size_classifier(qn_net *net, const qn_file *file)
 {
@@ -222,6 +233,8 @@ qn_status qn_net_read_hparams(qn_net *net, const qn_file *file, qn_err *err)
     QN_TRY(qn_net_read_i32(net, file, "nextn_predict_layers", 0, n_layer - 1, &net->n_draft, err));
     net->n_layer = (int32_t)n_layer - net->n_draft;
     QN_TRY(qn_net_read_keys(net, file, net_keys, sizeof net_keys / sizeof *net_keys, err));
+    QN_TRY(read_pooling(net, file, "pooling_type", &net->pooling, err));
+    QN_TRY(read_pooling(net, file, "classifier.pooling_type", &net->classifier_pooling, err));
     QN_TRY(qn_net_read_keys(net, file, norm_key(net->arch), 1, err));
     QN_TRY(check_positive(net, norm_key(net->arch)->name, net->norm_eps, err));
     set_defaults(net);

@@ -34,7 +34,7 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.attn_sinks.weight", QN_LAYER_V(sinks), .rows = { dim_heads }, .only = QN_F_SINKS, .required = QN_ALWAYS },
     { "blk.%d.attn_gate.weight", QN_LAYER_W(w_gate), .cols = qn_dim_embd, .rows = { qn_dim_o }, .only = QN_F_ATTN_GATE, .required = QN_ALWAYS },
     { "blk.%d.attn_output.weight", QN_LAYER_W(wo), .cols = qn_dim_o, .rows = { qn_dim_embd }, .required = QN_ALWAYS },
-    { "blk.%d.attn_output.bias", QN_LAYER_V(bo), .rows = { qn_dim_embd }, .only = QN_F_OUT_BIAS | QN_F_BIAS_OPTIONAL, .required = QN_F_OUT_BIAS },
+    { "blk.%d.attn_output.bias", QN_LAYER_V(bo), .rows = { qn_dim_embd }, .required = QN_F_OUT_BIAS },
 };
 
 static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)

@@ -11,7 +11,7 @@
 
 #include "src/ops/plan.h"
 
-enum { QN_MAX_LAYERS = 1024, QN_MAX_HEAD_DIM = 512, QN_MAX_SPLITS = 3, QN_MAX_OTHERS = 4, QN_MAX_ALIBI_BIAS = 1024, QN_MAX_LABELS = 1 << 16 };
+enum { QN_MAX_LAYERS = 1024, QN_MAX_HEAD_DIM = 1024, QN_MAX_SPLITS = 3, QN_MAX_OTHERS = 4, QN_MAX_ALIBI_BIAS = 1024, QN_MAX_LABELS = 1 << 16 };
 
 /** Values of <architecture>.pooling_type. */
 enum { QN_FILE_POOLING_NONE = 0, QN_FILE_POOLING_MEAN, QN_FILE_POOLING_CLS, QN_FILE_POOLING_LAST, QN_FILE_POOLING_RANK };
@@ -19,7 +19,7 @@ enum { QN_FILE_POOLING_NONE = 0, QN_FILE_POOLING_MEAN, QN_FILE_POOLING_CLS, QN_F
 /** What blocks are made of; a layer starts with those of its architecture and may differ (qn_layer.features). */
 enum {
     QN_F_QKV_BIAS = 1u << 0,       /* q, k and v must have biases; elsewhere they may               */
-    QN_F_OUT_BIAS = 1u << 1,       /* the output matrix of the mixer has a bias                     */
+    QN_F_OUT_BIAS = 1u << 1,       /* the output matrix of the mixer must have a bias; elsewhere it may */
     QN_F_FF_BIAS = 1u << 2,        /* all matrices of the feed-forward have biases                  */
     QN_F_BIAS_OPTIONAL = 1u << 3,  /* every matrix may have a bias: the file tells                  */
     QN_F_QKV_FUSED = 1u << 4,      /* q, k and v are rows of one tensor (the file tells, this is what new files have) */
@@ -41,7 +41,7 @@ enum {
     QN_F_EMBED_SQRT = 1u << 20,    /* embeddings times sqrt(n_embd)                                 */
     QN_F_EMBED_NORM = 1u << 21,    /* a norm behind the embedding                                   */
     QN_F_POSITIONS = 1u << 22,     /* a learned embedding for each position                         */
-    QN_F_HEAD_BIAS = 1u << 23,     /* the output head has a bias                                    */
+    QN_F_HEAD_BIAS = 1u << 23,     /* the output head must have a bias; elsewhere it may            */
     QN_F_EXPERT_BIAS = 1u << 25,   /* router and experts have biases                                */
     QN_F_SHARED_EXPERT = 1u << 26, /* beside the chosen experts one that every token takes          */
     QN_F_SHARED_GATE = 1u << 27,   /* ... with a gate of its own                                    */

@@ -59,7 +59,7 @@ static const qn_tensor_row net_rows[] = {
     { "output_norm.weight", QN_NET_V(out_norm), .rows = { qn_dim_embd }, .unless = QN_F_NORM_PLAIN | QN_F_NORM_AFTER, .required = QN_ALWAYS },
     { "output_norm.bias", QN_NET_V(out_norm_b), .rows = { qn_dim_embd }, .only = NORM_BIAS, .unless = QN_F_NORM_AFTER, .required = QN_F_NORM_BIAS },
     { "output.weight", QN_NET_W(head), .cols = qn_dim_embd, .rows = { qn_dim_vocab }, .unless = QN_F_TIED },
-    { "output.bias", QN_NET_V(head_b), .rows = { qn_dim_vocab }, .only = QN_F_HEAD_BIAS, .required = QN_ALWAYS },
+    { "output.bias", QN_NET_V(head_b), .rows = { qn_dim_vocab }, .required = QN_F_HEAD_BIAS },
     { "cls.weight", QN_NET_W(cls), .cols = qn_dim_embd, .rows = { cls_rows } },
     { "cls.bias", QN_NET_V(cls_b), .rows = { cls_rows } },
     { "cls.norm.weight", QN_NET_V(cls_norm), .rows = { qn_dim_embd } },
