@@ -64,6 +64,23 @@ static void norm_twice(const qn_net *net, const qn_layer *l, qn_plan *p)
     qn_plan_norm(p, "norm again", p->x, &second, net->n_embd);
 }
 
+/* What the second feed-forward will read: the stream as it comes into the block, normed, in a register of its own. */
+static void keep_for_second(const qn_net *net, const qn_layer *l, qn_plan *p)
+{
+    const qn_norm norm = qn_net_norm(net, &l->second_norm, NULL);
+    if (!l->second) return;
+    qn_plan_norm_of(p, "norm kept", p->x, QN_REG_F, &norm, net->n_embd);
+    p->waiting = QN_REG_F;
+}
+
+static void run_second(const qn_net *net, const qn_layer *l, int32_t i, qn_plan *p, const qn_close_to *to)
+{
+    const qn_input kept = qn_plan_rows(QN_REG_F, net->n_embd);
+    if (!l->second) return;
+    l->second->plan(net, l, i, p, &kept);
+    l->second->close(net, l, p, to);
+}
+
 static void one_after_the_other(const qn_net *net, qn_plan *p, int32_t i, const left_over *before)
 {
     const qn_layer *l = &net->layer[i];
@@ -71,6 +88,7 @@ static void one_after_the_other(const qn_net *net, qn_plan *p, int32_t i, const 
     const qn_close_to mixed_to = { .post_norm = l->features & (QN_F_POST_NORM | QN_F_NORM_TWICE), .scale = net->residual_scale };
     const qn_norm attn_norm = pre_norm(net, l, &l->attn_norm, &l->attn_norm_b), ffn_norm = pre_norm(net, l, &l->ffn_norm, &l->ffn_norm_b);
     left_over between = *before;
+    keep_for_second(net, l, p);
     if (l->mixer) {
         const qn_input x = take(net, p, before, &attn_norm), again = qn_plan_again(&x);
         if (l->beside) l->beside->plan(net, l, i, p, &x);
@@ -91,6 +109,7 @@ static void one_after_the_other(const qn_net *net, qn_plan *p, int32_t i, const 
     l->ff->plan(net, l, i, p, &y);
     l->ff->close(net, l, p, &to);
     norm_after(net, l, p, &l->ffn_post_norm, &l->ffn_post_norm_b);
+    run_second(net, l, i, p, &to);
 }
 
 static void side_by_side(const qn_net *net, qn_plan *p, int32_t i)

@@ -13,6 +13,7 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.ffn_gate.weight", QN_LAYER_W(gate), .cols = qn_dim_embd, .rows = { qn_dim_ff }, .unless = QN_F_NO_GATE | QN_F_GATE_UP_FUSED,
       .required = QN_ALWAYS },
     { "blk.%d.ffn_up.weight", QN_LAYER_W(up), .cols = qn_dim_embd, .rows = { qn_dim_ff }, .unless = QN_F_GATE_UP_FUSED, .required = QN_ALWAYS },
+    { "blk.%d.ffn_sub_norm.weight", QN_LAYER_V(ffn_sub_norm), .rows = { qn_dim_ff }, .only = QN_F_SUB_NORM, .required = QN_ALWAYS },
     { "blk.%d.ffn_down.weight", QN_LAYER_W(down), .cols = qn_dim_ff, .rows = { qn_dim_embd }, .required = QN_ALWAYS },
     { "blk.%d.ffn_gate.bias", QN_LAYER_V(bgate), .rows = { qn_dim_ff }, .only = ANY_BIAS, .unless = QN_F_NO_GATE | QN_F_GATE_UP_FUSED,
       .required = QN_F_FF_BIAS },
@@ -47,8 +48,8 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
 
 static void close(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to)
 {
-    (void)net;
-    const qn_input g = qn_plan_rows(QN_REG_G, l->n_ff);
+    qn_input g = qn_plan_rows(QN_REG_G, l->n_ff);
+    if (l->features & QN_F_SUB_NORM) g.pre = qn_net_norm(net, &l->ffn_sub_norm, NULL);
     qn_plan_close(p, "down", &g, &l->down, l->bdown.w, to);
 }
 

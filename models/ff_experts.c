@@ -28,15 +28,18 @@ static const qn_key_row keys[] = {
 static int64_t dim_experts(const qn_net *net, const qn_layer *l) { (void)net; return l->x.n; }
 static int64_t dim_ff(const qn_net *net, const qn_layer *l) { (void)net; return l->x.n_ff; }
 static int64_t dim_shared(const qn_net *net, const qn_layer *l) { (void)net; return l->x.n_ff_shared; }
+static int64_t dim_fused(const qn_net *net, const qn_layer *l) { (void)net; return l->x.n_ff_shared ? l->x.n_ff_shared : QN_NO_TENSOR; }
 static int64_t dim_one(const qn_net *net, const qn_layer *l) { (void)net; (void)l; return 1; }
 
 #define W(field) QN_LAYER_W(x.field)
 #define V(field) QN_LAYER_V(x.field)
 #define GATE_UP .at = { AT(gate), AT(up) }, .n_at = 2, .rows = { dim_ff, dim_ff }
+#define SHARED_GATE_UP .at = { AT(shared_gate), AT(shared_up) }, .n_at = 2, .rows = { dim_fused, dim_fused }
 static const qn_tensor_row tensors[] = {
     { "blk.%d.ffn_gate_inp.weight", W(router), .cols = qn_dim_embd, .rows = { dim_experts }, .required = QN_ALWAYS },
     { "blk.%d.ffn_gate_inp.bias", V(router_b), .rows = { dim_experts }, .required = QN_F_EXPERT_BIAS },
     { "blk.%d.exp_probs_b.bias", V(choice_b), .rows = { dim_experts } },
+    { "blk.%d.exp_probs_b", V(choice_b), .rows = { dim_experts } },
     { "blk.%d.ffn_gate_up_exps.weight", GATE_UP, .cols = qn_dim_embd, .only = QN_F_EXPERTS_FUSED, .required = QN_ALWAYS, .slices = dim_experts,
       .on_use = true },
     { "blk.%d.ffn_gate_exps.weight", W(gate), .cols = qn_dim_embd, .rows = { dim_ff }, .unless = QN_F_EXPERTS_FUSED | QN_F_NO_GATE,
@@ -54,10 +57,16 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.post_ffw_norm_2.weight", V(post_norm), .rows = { qn_dim_embd }, .only = QN_F_FF_BESIDE, .required = QN_ALWAYS },
     { "blk.%d.ffn_down_exps.scale", V(down_scale), .rows = { dim_experts }, .only = QN_F_FF_BESIDE },
     { "blk.%d.ffn_gate_inp_shexp.weight", W(shared_router), .cols = qn_dim_embd, .rows = { dim_one }, .only = QN_F_SHARED_GATE, .required = QN_ALWAYS },
-    { "blk.%d.ffn_gate_shexp.weight", W(shared_gate), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_EXPERT, .unless = QN_F_NO_GATE,
-      .required = QN_ALWAYS },
-    { "blk.%d.ffn_up_shexp.weight", W(shared_up), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_EXPERT, .required = QN_ALWAYS },
-    { "blk.%d.ffn_down_shexp.weight", W(shared_down), .cols = dim_shared, .rows = { qn_dim_embd }, .only = QN_F_SHARED_EXPERT, .required = QN_ALWAYS },
+    { "blk.%d.ffn_gate_shexp.weight", W(shared_gate), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_EXPERT,
+      .unless = QN_F_NO_GATE | QN_F_SHARED_FUSED | QN_F_SHARED_DENSE, .required = QN_ALWAYS },
+    { "blk.%d.ffn_up_shexp.weight", W(shared_up), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_EXPERT,
+      .unless = QN_F_SHARED_FUSED | QN_F_SHARED_DENSE, .required = QN_ALWAYS },
+    { "blk.%d.ffn_up_shexp.weight", SHARED_GATE_UP, .cols = qn_dim_embd, .only = QN_F_SHARED_FUSED, .required = QN_ALWAYS },
+    { "blk.%d.ffn_down_shexp.weight", W(shared_down), .cols = dim_shared, .rows = { qn_dim_embd }, .only = QN_F_SHARED_EXPERT,
+      .unless = QN_F_SHARED_DENSE, .required = QN_ALWAYS },
+    { "blk.%d.ffn_gate.weight", W(shared_gate), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_DENSE, .required = QN_ALWAYS },
+    { "blk.%d.ffn_up.weight", W(shared_up), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_DENSE, .required = QN_ALWAYS },
+    { "blk.%d.ffn_down.weight", W(shared_down), .cols = dim_shared, .rows = { qn_dim_embd }, .only = QN_F_SHARED_DENSE, .required = QN_ALWAYS },
 };
 
 static int32_t shared_width(const qn_expert_rules *rules, const qn_layer *l)
@@ -65,7 +74,7 @@ static int32_t shared_width(const qn_expert_rules *rules, const qn_layer *l)
     const qn_layer_experts *x = &l->x;
     const int32_t each = x->n_ff_shared ? x->n_ff_shared : x->n_ff;
     if (x->n_ff_shared && !(rules->shared & QN_SHARED_EACH)) return x->n_ff_shared;
-    if (!(rules->shared & QN_SHARED_BY_COUNT)) return rules->shared & QN_SHARED_AS_DENSE ? l->n_ff : 0;
+    if (!(rules->shared & QN_SHARED_BY_COUNT)) return rules->shared & QN_SHARED_AS_DENSE ? l->n_ff : rules->shared & QN_SHARED_ONE ? x->n_ff : 0;
     return (int64_t)x->n_shared * each <= 1 << 24 ? x->n_shared * each : -1;
 }
 
@@ -81,7 +90,7 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
     if (rules->heeds & QN_HEED_GATE && (e->gate < 0 || e->gate > QN_GATE_SOFTMAX_CHOSEN))
         return qn_fail(err, QN_ERR_UNSUPPORTED, "%s.expert_gating_func is %d; quern knows 1 to %d", net->arch->name, e->gate, QN_GATE_SOFTMAX_CHOSEN);
     if (x->n_ff == 0 || rules->ff_as_dense) x->n_ff = rules->divides_ff ? l->n_ff / x->n_used : l->n_ff;
-    x->n_ff_shared = shared_width(rules, l);
+    x->n_ff_shared = l->features & QN_F_SHARED_DENSE ? l->n_ff : shared_width(rules, l);
     if (x->n_ff < 1 || x->n_ff_shared < 0)
         return qn_fail(err, QN_ERR_FORMAT, "layer %d has experts of %d rows, and a shared one of %d", i, x->n_ff, x->n_ff_shared);
     if (x->n_ff_shared) l->features |= QN_F_SHARED_EXPERT;
@@ -106,6 +115,14 @@ qn_status qn_layers_experts(qn_net *net, const qn_file *file, qn_err *err)
         l->ff = i < n_dense || (i + 1) % step ? &qn_ff_dense : &qn_ff_experts;
         qn_layer_experts_look(l, file, i);
     }
+    return QN_OK;
+}
+
+qn_status qn_layers_experts_by_tensor(qn_net *net, const qn_file *file, qn_err *err)
+{
+    QN_TRY(qn_layers_experts(net, file, err));
+    for (int32_t i = 0; i < net->n_layer; i++)
+        if (qn_net_has_tensor(file, "blk.%d.ffn_gate.weight", i)) net->layer[i].ff = &qn_ff_dense;
     return QN_OK;
 }
 
@@ -168,10 +185,14 @@ static void close(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_clo
 {
     const qn_layer_experts *x = &l->x;
     const qn_experts experts = experts_of(net, l);
-    qn_plan_experts_down(p, &experts, to);
-    if (!(l->features & QN_F_SHARED_EXPERT)) return;
+    const bool has_shared = l->features & QN_F_SHARED_EXPERT;
+    const float together = has_shared && net->arch->experts->scale_with_shared != 0 ? net->arch->experts->scale_with_shared : 1;
+    qn_close_to scaled = *to;
+    scaled.scale = (to->post_norm ? 1 : to->scale) * together;
+    qn_plan_experts_down(p, &experts, &scaled);
+    if (!has_shared) return;
     const qn_input g = qn_plan_rows(QN_REG_G, x->n_ff_shared);
-    const qn_mat down = { .w = &x->shared_down, .out = to->post_norm ? QN_REG_T : p->x, .adds = true, .scale = to->scale,
+    const qn_mat down = { .w = &x->shared_down, .out = to->post_norm ? QN_REG_T : p->x, .adds = true, .scale = scaled.scale,
                           .gated = qn_weight_present(&x->shared_router), .gate = QN_REG_S };
     qn_plan_matmul(p, "shared down", &g, &down, 1, QN_UNARY_NONE);
 }

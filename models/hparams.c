@@ -54,10 +54,10 @@ qn_status qn_arch_each_key(const qn_arch *a, key_fn *fn, void *user)
 }
 
 /* The parts of a layer; NULL: it has no such. */
-enum { N_LAYER_PARTS = 6 };
+enum { N_LAYER_PARTS = 7 };
 static const qn_part *part_of(const qn_layer *l, int p)
 {
-    return (const qn_part *const[]){ l->mixer, l->beside, l->ff, l->ff_beside, l->around, l->tail }[p];
+    return (const qn_part *const[]){ l->mixer, l->beside, l->ff, l->ff_beside, l->second, l->around, l->tail }[p];
 }
 
 /* Does no layer before i_layer have this part? */
@@ -170,7 +170,7 @@ static qn_status read_head_dim(qn_net *net, qn_err *err)
 /* Values that stand where the file says nothing. */
 static void set_defaults(qn_net *net)
 {
-    net->logit_scale = net->residual_scale = 1;
+    net->logit_scale = net->residual_scale = net->value_scale = 1;
     if (net->features & QN_F_ALIBI) net->max_alibi_bias = 8;
     net->act = net->arch->act;
     net->embed_scale = net->features & QN_F_EMBED_SQRT ? sqrtf((float)net->n_embd) : 1;
@@ -249,6 +249,7 @@ qn_status qn_net_read_hparams(qn_net *net, const qn_file *file, qn_err *err)
     QN_TRY(qn_net_read_rope(net, file, err));
     if (net->features & QN_F_POSITIONS) net->n_positions = net->n_ctx_train;
     if (net->logit_scale == 0) net->logit_scale = 1;
+    if (net->value_scale == 0) net->value_scale = 1;
     if (net->attn_scale == 0 && net->head_dim) net->attn_scale = 1 / sqrtf((float)net->head_dim);
     size_classifier(net, file);
     QN_TRY(read_token_types(net, file, err));

@@ -33,6 +33,7 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.attn_k_norm.bias", QN_LAYER_V(k_norm_b), .rows = { qn_dim_k_norm }, .only = ANY_QK_NORM, .unread = QN_F_KV_SHARED },
     { "blk.%d.attn_sinks.weight", QN_LAYER_V(sinks), .rows = { dim_heads }, .only = QN_F_SINKS, .required = QN_ALWAYS },
     { "blk.%d.attn_gate.weight", QN_LAYER_W(w_gate), .cols = qn_dim_embd, .rows = { qn_dim_o }, .only = QN_F_ATTN_GATE, .required = QN_ALWAYS },
+    { "blk.%d.attn_sub_norm.weight", QN_LAYER_V(attn_sub_norm), .rows = { qn_dim_o }, .only = QN_F_SUB_NORM, .required = QN_ALWAYS },
     { "blk.%d.attn_output.weight", QN_LAYER_W(wo), .cols = qn_dim_o, .rows = { qn_dim_embd }, .required = QN_ALWAYS },
     { "blk.%d.attn_output.bias", QN_LAYER_V(bo), .rows = { qn_dim_embd }, .required = QN_F_OUT_BIAS },
 };
@@ -123,9 +124,11 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
 
 static void close(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to)
 {
-    (void)net;
-    const qn_input o = qn_plan_rows(QN_REG_O, l->wo.n_cols);
-    qn_plan_close(p, "attn out", &o, &l->wo, l->bo.w, to);
+    qn_input o = qn_plan_rows(QN_REG_O, l->wo.n_cols);
+    if (l->features & QN_F_SUB_NORM) o.pre = qn_net_norm(net, &l->attn_sub_norm, NULL);
+    qn_close_to scaled = *to;
+    scaled.scale *= net->value_scale;
+    qn_plan_close(p, "attn out", &o, &l->wo, l->bo.w, &scaled);
 }
 
 const qn_part qn_mix_attention = {

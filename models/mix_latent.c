@@ -16,6 +16,16 @@ static const qn_key_row keys[] = {
     { "attention.key_length", QN_KEY_LAYER, AT(head_dim), true, 8, QN_MAX_HEAD_DIM },
 };
 
+/* Files in which the maps to keys and to values lie in one matrix; the key's size there is a head's own. */
+static const qn_key_row whole_keys[] = {
+    { "attention.head_count", QN_KEY_LAYER, AT(n_head), true, 1, 1 << 16 },
+    { "attention.key_length", QN_KEY_LAYER, AT(latent.n_key), true, 1, 1 << 16 },
+    { "attention.value_length", QN_KEY_LAYER, AT(latent.n_value), true, 1, 1 << 16 },
+    { "attention.kv_lora_rank", QN_KEY_LAYER, AT(head_dim_v), true, 8, QN_MAX_HEAD_DIM },
+    { "attention.q_lora_rank", QN_KEY_LAYER, AT(latent.n_query), false, 0, 1 << 20 },
+    { "rope.dimension_count", QN_KEY_LAYER, AT(head_dim), true, 2, QN_MAX_HEAD_DIM }, /* of the key in the cache: what is not latent */
+};
+
 static int64_t dim_query(const qn_net *net, const qn_layer *l) { (void)net; return l->latent.n_query; }
 static int64_t dim_queries(const qn_net *net, const qn_layer *l) { (void)net; return (int64_t)l->n_head * l->latent.n_key; }
 static int64_t dim_key_value(const qn_net *net, const qn_layer *l) { (void)net; return l->head_dim; }
@@ -25,24 +35,37 @@ static int64_t dim_value(const qn_net *net, const qn_layer *l) { (void)net; retu
 static int64_t dim_values(const qn_net *net, const qn_layer *l) { (void)net; return (int64_t)l->n_head * l->latent.n_value; }
 static int64_t dim_heads(const qn_net *net, const qn_layer *l) { (void)net; return l->n_head; }
 
+#define BEFORE_MAPS                                                                                                                                \
+    { "blk.%d.attn_q.weight", QN_LAYER_W(wq), .cols = qn_dim_embd, .rows = { dim_queries }, .unless = QN_F_QUERY_LATENT, .required = QN_ALWAYS },  \
+    { "blk.%d.attn_q_a.weight", QN_LAYER_W(latent.wq_a), .cols = qn_dim_embd, .rows = { dim_query }, .only = QN_F_QUERY_LATENT,                    \
+      .required = QN_ALWAYS },                                                                                                                     \
+    { "blk.%d.attn_q_a_norm.weight", QN_LAYER_V(q_norm), .rows = { dim_query }, .only = QN_F_QUERY_LATENT, .required = QN_ALWAYS },                \
+    { "blk.%d.attn_q_b.weight", QN_LAYER_W(wq), .cols = dim_query, .rows = { dim_queries }, .only = QN_F_QUERY_LATENT, .required = QN_ALWAYS },    \
+    { "blk.%d.attn_kv_a_mqa.weight", QN_LAYER_W(wk), .cols = qn_dim_embd, .rows = { dim_key_value }, .required = QN_ALWAYS },                      \
+    { "blk.%d.attn_kv_a_norm.weight", QN_LAYER_V(k_norm), .rows = { dim_latent }, .required = QN_ALWAYS }
+#define BEHIND_MAPS { "blk.%d.attn_output.weight", QN_LAYER_W(wo), .cols = dim_values, .rows = { qn_dim_embd }, .required = QN_ALWAYS }
+
 static const qn_tensor_row tensors[] = {
-    { "blk.%d.attn_q.weight", QN_LAYER_W(wq), .cols = qn_dim_embd, .rows = { dim_queries }, .unless = QN_F_QUERY_LATENT, .required = QN_ALWAYS },
-    { "blk.%d.attn_q_a.weight", QN_LAYER_W(latent.wq_a), .cols = qn_dim_embd, .rows = { dim_query }, .only = QN_F_QUERY_LATENT, .required = QN_ALWAYS },
-    { "blk.%d.attn_q_a_norm.weight", QN_LAYER_V(q_norm), .rows = { dim_query }, .only = QN_F_QUERY_LATENT, .required = QN_ALWAYS },
-    { "blk.%d.attn_q_b.weight", QN_LAYER_W(wq), .cols = dim_query, .rows = { dim_queries }, .only = QN_F_QUERY_LATENT, .required = QN_ALWAYS },
-    { "blk.%d.attn_kv_a_mqa.weight", QN_LAYER_W(wk), .cols = qn_dim_embd, .rows = { dim_key_value }, .required = QN_ALWAYS },
-    { "blk.%d.attn_kv_a_norm.weight", QN_LAYER_V(k_norm), .rows = { dim_latent }, .required = QN_ALWAYS },
+    BEFORE_MAPS,
     { "blk.%d.attn_k_b.weight", QN_LAYER_W(latent.wk_b), .cols = dim_plain, .rows = { dim_latent }, .slices = dim_heads, .required = QN_ALWAYS },
     { "blk.%d.attn_v_b.weight", QN_LAYER_W(wv), .cols = dim_latent, .rows = { dim_value }, .slices = dim_heads, .required = QN_ALWAYS },
-    { "blk.%d.attn_output.weight", QN_LAYER_W(wo), .cols = dim_values, .rows = { qn_dim_embd }, .required = QN_ALWAYS },
+    BEHIND_MAPS,
+};
+static const qn_tensor_row whole_tensors[] = {
+    BEFORE_MAPS,
+    { "blk.%d.attn_kv_b.weight", .at = { AT(latent.wk_b), AT(wv) }, .n_at = 2, .cols = dim_latent, .rows = { dim_plain, dim_value }, .slices = dim_heads,
+      .in_one = true, .turned = 1, .required = QN_ALWAYS },
+    BEHIND_MAPS,
 };
 
 qn_status qn_layers_latent(qn_net *net, const qn_file *file, qn_err *err)
 {
     int32_t n_query = 0;
     QN_TRY(qn_net_read_i32(net, file, "attention.q_lora_rank", 0, 1 << 20, &n_query, err));
-    for (int32_t i = 0; i < net->n_layer; i++)
+    for (int32_t i = 0; i < net->n_layer; i++) {
         if (n_query && !qn_net_has_tensor(file, "blk.%d.attn_q.weight", i)) net->layer[i].features |= QN_F_QUERY_LATENT;
+        if (qn_net_has_tensor(file, "blk.%d.attn_kv_b.weight", i)) net->layer[i].mixer = &qn_mix_latent_whole;
+    }
     return QN_OK;
 }
 
@@ -69,6 +92,12 @@ static qn_status check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
         return qn_fail(err, QN_ERR_FORMAT, "layer %d: %d heads with keys of %d, of which %d rotate, and values of %d do not go together", i, l->n_head,
                        l->latent.n_key, n_rot, l->latent.n_value);
     return QN_OK;
+}
+
+static qn_status whole_check(const qn_net *net, qn_layer *l, int32_t i, qn_err *err)
+{
+    l->head_dim += l->head_dim_v;
+    return check(net, l, i, err);
 }
 
 static void plan_queries(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_input *in)
@@ -131,6 +160,18 @@ const qn_part qn_mix_latent = {
     .n_tensors = sizeof tensors / sizeof *tensors,
     .attends = true,
     .check = check,
+    .plan = plan,
+    .close = close,
+};
+
+const qn_part qn_mix_latent_whole = {
+    .name = "latent attention, keys and values in one matrix",
+    .keys = whole_keys,
+    .n_keys = sizeof whole_keys / sizeof *whole_keys,
+    .tensors = whole_tensors,
+    .n_tensors = sizeof whole_tensors / sizeof *whole_tensors,
+    .attends = true,
+    .check = whole_check,
     .plan = plan,
     .close = close,
 };

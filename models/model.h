@@ -74,6 +74,10 @@ enum {
 #define QN_F_WINDOW_AROUND ((uint64_t)1 << 51) /* half of an encoder's window lies before a token, half behind it */
 #define QN_F_NO_MIXER_NORM ((uint64_t)1 << 52) /* the mixer reads the residual stream as it is                */
 #define QN_F_NORM_TWICE ((uint64_t)1 << 53)    /* with QN_F_NORM_AFTER: the mixer's input is added to its normed result, and the sum normed again */
+#define QN_F_SUB_NORM ((uint64_t)1 << 54)      /* a norm before the last matrix of each half      */
+#define QN_F_SHARED_DENSE ((uint64_t)1 << 55)  /* the shared expert is called as a dense feed-forward */
+#define QN_F_POST_FFW ((uint64_t)1 << 56)      /* of files with one of two names for it: post_ffw_norm */
+#define QN_F_SHARED_FUSED ((uint64_t)1 << 57)  /* the shared expert's gate and up are rows of its ffn_up */
 
 typedef struct qn_net qn_net;
 typedef struct qn_arch qn_arch;
@@ -125,6 +129,7 @@ typedef struct qn_layer {
     const qn_part *mixer, *ff;   /* NULL: the block has no such half                         */
     const qn_part *ff_beside;    /* a second feed-forward, with norms of its own (qn_layer_experts); their results are added; NULL: none */
     const qn_part *beside;       /* reads what the mixer reads, and its result is added too; NULL: none */
+    const qn_part *second;       /* a feed-forward behind `ff`, that reads what the mixer read, with a norm of its own; NULL: none */
     const qn_part *around;       /* `plan` before the block, `close` behind it; NULL: none   */
     const qn_part *tail;         /* a third half, behind the other two; NULL: none           */
     uint64_t features;
@@ -140,7 +145,7 @@ typedef struct qn_layer {
     int64_t state_floats;        /* what it keeps of a timeline besides keys and values      */
     qn_weight wq, wk, wv, wo, w_gate, gate, up, down; /* w_gate: of attention's result        */
     qn_vector bq, bk, bv, bo, bgate, bup, bdown;
-    qn_vector attn_norm, ffn_norm, attn_post_norm, ffn_post_norm, q_norm, k_norm;
+    qn_vector attn_norm, ffn_norm, attn_post_norm, ffn_post_norm, q_norm, k_norm, attn_sub_norm, ffn_sub_norm, second_norm;
     qn_vector attn_norm_b, ffn_norm_b, attn_post_norm_b, ffn_post_norm_b, q_norm_b, k_norm_b, sinks;
     qn_vector again_norm, again_norm_b; /* with QN_F_NORM_TWICE                              */
     qn_layer_experts x;
@@ -185,6 +190,7 @@ struct qn_net {
     int32_t n_positions;         /* most positions that the model can tell apart; 0: no limit */
     qn_unary act;                /* of the feed-forward                                      */
     float norm_eps, embed_scale, attn_scale, attn_softcap, logit_softcap, logit_scale, residual_scale, kqv_clamp;
+    float value_scale;           /* of attention's result                                   */
     qn_temper temper;            /* of queries                                               */
     float max_alibi_bias;        /* of attention's linear position biases (src/ops/alibi.h); 0: none */
     qn_rope rope[QN_MAX_ROPES];
@@ -244,6 +250,8 @@ typedef struct qn_tensor_row {
     uint64_t only, unless;       /* there only with one of these features, 0: always; and with none of those */
     uint64_t required;           /* must be there with one of these features, QN_ALWAYS: in any case; else the file tells */
     qn_dim *slices;              /* of a matrix or vector for each expert or head: how many; NULL: one */
+    bool in_one;                 /* slices are rows of one matrix, one slice behind the other */
+    unsigned turned;             /* bit i: the i-th matrix is bound with its rows as columns */
     bool across;                 /* of a vector with slices: it is kept as `rows` runs of one element a slice */
     bool in_file;                /* a table that stays in the file                           */
     uint64_t unread;             /* with one of these features the file may have it, and nothing needs it */
@@ -274,13 +282,12 @@ struct qn_part {
     void (*plan)(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan *p, const qn_input *in);
     void (*close)(const qn_net *net, const qn_layer *l, qn_plan *p, const qn_close_to *to);
 };
-extern const qn_part qn_mix_attention, qn_mix_latent, qn_mix_selective, qn_mix_ssm, qn_mix_delta, qn_mix_shortconv, qn_mix_laurel, qn_mix_router,
-    qn_ff_dense, qn_ff_experts,
-    qn_ff_layer_rows, qn_around_altup;
+extern const qn_part qn_mix_attention, qn_mix_latent, qn_mix_latent_whole, qn_mix_selective, qn_mix_ssm, qn_mix_delta, qn_mix_shortconv, qn_mix_laurel,
+    qn_mix_router, qn_ff_dense, qn_ff_experts, qn_ff_layer_rows, qn_around_altup;
 
 /** How an architecture's experts differ from those of others, and which keys it heeds. */
 enum { QN_HEED_GATE = 1, QN_HEED_NORM = 2, QN_HEED_SCALE = 4 };
-enum { QN_SHARED_BY_COUNT = 1, QN_SHARED_AS_DENSE = 2, QN_SHARED_EACH = 4 };
+enum { QN_SHARED_BY_COUNT = 1, QN_SHARED_AS_DENSE = 2, QN_SHARED_EACH = 4, QN_SHARED_ONE = 8 };
 typedef struct qn_expert_rules {
     qn_gate_kind gate;           /* where the file's expert_gating_func is absent or not heeded */
     bool normalised;             /* where expert_weights_norm is not heeded                  */
@@ -288,14 +295,17 @@ typedef struct qn_expert_rules {
     bool ff_as_dense;            /* an expert has feed_forward_length rows whatever expert_feed_forward_length is */
     bool weighs_input;           /* weights are of the experts' input, not of their results  */
     bool divides_ff;             /* without expert_feed_forward_length, an expert is a share of feed_forward_length, else all of it */
-    uint32_t shared;             /* without expert_shared_feed_forward_length: of expert_shared_count experts' size, as the dense one, or 0: none;
-                                  * EACH: with it, so many times that */
+    uint32_t shared;             /* without expert_shared_feed_forward_length: of expert_shared_count experts' size, as the dense one, as one of
+                                  * the others, or 0: none; EACH: with it, so many times that */
+    float scale_with_shared;     /* of the sum of all experts, where one is shared; 0: 1     */
 } qn_expert_rules;
 /** For hooks, and one by itself: the layers behind the leading dense ones have experts; none where the file has no experts and the architecture is a
  *  dense one by its `ff`. */
 qn_status qn_layers_experts(qn_net *net, const qn_file *file, qn_err *err);
 /** For hooks: gate and up of this layer's experts are one tensor or two, by the tensors of the file. */
 void qn_layer_experts_look(qn_layer *l, const qn_file *file, int32_t i_layer);
+/** The same, and a layer is dense where the file has a dense feed-forward in it. */
+qn_status qn_layers_experts_by_tensor(qn_net *net, const qn_file *file, qn_err *err);
 qn_status qn_layers_latent(qn_net *net, const qn_file *file, qn_err *err);
 /** For `adjust`: angles of what rotates alone, scores over the square root of a head's key. */
 qn_status qn_adjust_latent(qn_net *net, const qn_file *file, qn_err *err);
@@ -389,7 +399,8 @@ int64_t qn_net_tensor_rows(const qn_file *file, const char *name, int32_t i_laye
 typedef struct qn_tensor_due {
     char name[64];
     bool is_vector, is_optional;
-    bool on_use, across, in_file, unread;
+    bool on_use, across, in_file, unread, in_one;
+    unsigned turned;
     int64_t cols, rows, slices;  /* rows are 1 for a vector, slices for what is there once   */
     int n_parts;                 /* its rows (of a vector: elements) are so many things      */
     int64_t part_rows[QN_MAX_SPLITS];

@@ -1,6 +1,7 @@
 #include "models/model.h"
 
 #include "src/base/mem.h"
+#include "src/ops/weight_encode.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -95,6 +96,9 @@ static const qn_tensor_row pre_ff_rows[] = {
       .required = QN_F_NORM_BIAS },
 };
 static int64_t dim_one(const qn_net *net, const qn_layer *l) { (void)net, (void)l; return 1; }
+static const qn_tensor_row pre_second_rows[] = {
+    { "blk.%d.ffn_norm_exps.weight", QN_LAYER_V(second_norm), .rows = { qn_dim_embd }, .required = QN_ALWAYS },
+};
 static const qn_tensor_row post_ff_rows[] = {
     { "blk.%d.layer_output_scale.weight", QN_LAYER_V(out_scale), .rows = { dim_one }, .only = QN_F_OUT_SCALE },
     { "blk.%d.post_ffw_norm.weight", QN_LAYER_V(ffn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_POST_NORM, .required = QN_ALWAYS },
@@ -116,6 +120,8 @@ static bool due(const qn_net *net, const qn_tensor_row *r, int32_t i_layer, qn_t
         .in_file = r->in_file,
         .unread = r->unread & features,
         .across = r->across,
+        .in_one = r->in_one,
+        .turned = r->turned,
     };
     if (r->rows[0](net, l) == QN_NO_TENSOR) return false;
     snprintf(out->name, sizeof out->name, r->name, i_layer);
@@ -166,8 +172,9 @@ qn_status qn_net_each_tensor(const qn_net *net, due_fn *fn, void *user)
     EACH(net_rows, -1);
     QN_TRY(each_row(net, a->tensors, (size_t)a->n_tensors, -1, fn, user));
     for (int32_t i = 0; i < net->n_layer; i++) {
-        const qn_part *mixer = net->layer[i].mixer, *beside = net->layer[i].beside, *ff = net->layer[i].ff, *around = net->layer[i].around,
-                      *tail = net->layer[i].tail, *ff_beside = net->layer[i].ff_beside;
+        const qn_layer *l = &net->layer[i];
+        const qn_part *mixer = l->mixer, *beside = l->beside, *ff = l->ff, *ff_beside = l->ff_beside, *second = l->second, *around = l->around,
+                      *tail = l->tail;
         if (mixer) {
             EACH(pre_mixer_rows, i);
             QN_TRY(each_row(net, mixer->tensors, (size_t)mixer->n_tensors, i, fn, user));
@@ -181,6 +188,10 @@ qn_status qn_net_each_tensor(const qn_net *net, due_fn *fn, void *user)
             if (ff_beside) QN_TRY(each_row(net, ff_beside->tensors, (size_t)ff_beside->n_tensors, i, fn, user));
             EACH(post_ff_rows, i);
             EACH(after_ff_rows, i);
+        }
+        if (second) {
+            EACH(pre_second_rows, i);
+            QN_TRY(each_row(net, second->tensors, (size_t)second->n_tensors, i, fn, user));
         }
         if (around) QN_TRY(each_row(net, around->tensors, (size_t)around->n_tensors, i, fn, user));
         if (tail) QN_TRY(each_row(net, tail->tensors, (size_t)tail->n_tensors, i, fn, user));
@@ -208,6 +219,7 @@ static qn_status bind_parts(const binder *b, const qn_tensor_due *d, int64_t i_t
             continue;
         }
         QN_TRY(qn_weight_bind(d->weight[i], b->file, i_tensor, &s, b->err));
+        if (d->turned >> i & 1 && !qn_weight_turn(d->weight[i])) return qn_fail(b->err, QN_ERR_FORMAT, "tensor %s is too large", d->name);
         d->weight[i]->on_use = d->on_use;
         if (d->in_file) qn_weight_leave(d->weight[i]);
     }
@@ -222,7 +234,7 @@ static qn_status bind(void *user, const qn_tensor_due *d)
     if (i < 0 && d->is_optional) return QN_OK;
     if (i < 0) return qn_fail(b->err, QN_ERR_FORMAT, "tensor %s is missing (architecture %s, %d layers)", d->name, b->net->arch->name, b->net->n_layer);
     qn_file_tensor_at(b->file, i, &t);
-    const int64_t due_rows = d->is_vector ? d->slices : d->rows, due_slices = d->is_vector ? 1 : d->slices;
+    const int64_t due_rows = d->is_vector ? d->slices : d->in_one ? d->rows * d->slices : d->rows, due_slices = d->is_vector || d->in_one ? 1 : d->slices;
     const bool flat = d->is_vector && d->slices == 1 && t.dims[0] * t.dims[1] == d->cols; /* a weight for each head may be written as a matrix */
     if (!(flat || (t.dims[0] == d->cols && t.dims[1] == due_rows)) || t.dims[2] != due_slices || t.dims[3] != 1)
         return qn_fail(b->err, QN_ERR_FORMAT, "tensor %s has the shape [%lld, %lld, %lld, %lld]; this model's is [%lld, %lld, %lld]", d->name,

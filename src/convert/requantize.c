@@ -31,7 +31,7 @@ static qn_status choose(void *user, qn_weight *w)
         const char *other = qn_recipe_fallback(fmt->name);
         fmt = other ? qn_fmt_by_name(other) : NULL;
     }
-    if (!fmt || w->on_use || w->in_file || role == QN_ROLE_KEPT) return QN_OK;
+    if (!fmt || w->on_use || w->in_file || w->turned || role == QN_ROLE_KEPT) return QN_OK;
     qn_weight as = *w;
     if (qn_weight_describe_in(&as, fmt) && as.n_bytes < w->n_bytes) *w = as;
     return QN_OK;

@@ -162,10 +162,10 @@ void qn_op_experts_down(const qn_exec *x, const qn_stage *s, int32_t i_thread, i
         const int64_t step = n ? qn_tile_panels(n) : 1;
         for (int64_t p = begin; p < end && n; p += step) down_tile(&k, e, &act, p, p + step < end ? p + step : end);
     }
-    for (int32_t t = 0; t < n_tokens && k.a->adds; t++) {
+    for (int32_t t = 0; t < n_tokens; t++) {
         float *out = qn_exec_row(x, k.a->out, t) + first, *sum = qn_exec_row(x, QN_REG_T, t) + first;
         if (k.a->scale != 1) x->k->scale(sum, k.a->scale, last - first, sum);
-        x->k->add(out, sum, last - first, out);
+        if (k.a->adds) x->k->add(out, sum, last - first, out);
     }
 }
 

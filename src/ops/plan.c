@@ -145,12 +145,17 @@ void qn_plan_store(qn_plan *p, const qn_heads *h)
     (void)heads(p, "rope store", qn_op_store, h);
 }
 
-void qn_plan_norm(qn_plan *p, const char *name, qn_reg at, const qn_norm *norm, int64_t width)
+void qn_plan_norm_of(qn_plan *p, const char *name, qn_reg from, qn_reg at, const qn_norm *norm, int64_t width)
 {
     qn_stage *s = qn_plan_append(p, name, qn_op_norm);
     if (!s) return;
-    s->u.norm = (qn_norm_args){ at, *norm, width };
+    s->u.norm = (qn_norm_args){ from, at, *norm, width };
     qn_plan_widen(p, at, width);
+}
+
+void qn_plan_norm(qn_plan *p, const char *name, qn_reg at, const qn_norm *norm, int64_t width)
+{
+    qn_plan_norm_of(p, name, at, at, norm, width);
 }
 
 void qn_plan_temper(qn_plan *p, qn_reg at, const qn_temper *temper, int64_t width)

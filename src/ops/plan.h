@@ -54,9 +54,9 @@ typedef struct qn_outputs_args {
     qn_reg also, waiting;    /* what else the stages behind read; waiting: X for nothing     */
 } qn_outputs_args;
 
-/** A norm of a register's rows, in place. */
+/** A norm of a register's rows, in place or into another register. */
 typedef struct qn_norm_args {
-    qn_reg at;
+    qn_reg from, at;
     qn_norm norm;
     int64_t width;
 } qn_norm_args;
@@ -246,6 +246,8 @@ qn_input qn_plan_again(const qn_input *in);
 void qn_plan_join(qn_plan *p);
 /** A norm of the rows of a register, in place. */
 void qn_plan_norm(qn_plan *p, const char *name, qn_reg at, const qn_norm *norm, int64_t width);
+/** The same into another register. */
+void qn_plan_norm_of(qn_plan *p, const char *name, qn_reg from, qn_reg at, const qn_norm *norm, int64_t width);
 /** A factor of each row's position, in place; nothing where there is none. */
 void qn_plan_temper(qn_plan *p, qn_reg at, const qn_temper *temper, int64_t width);
 /** Where a half of a block puts its result. */

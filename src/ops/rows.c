@@ -12,12 +12,14 @@ void qn_norm_row(const qn_exec *x, const qn_norm *n, const float *in, int64_t wi
         qn_norm_row(x, &part, in + at, group, out + at);
     }
     if (group < width) return;
-    if (n->kind == QN_NORM_RMS)
+    if (n->kind == QN_NORM_RMS) {
         x->k->rms_norm(in, n->w, width, n->eps, out);
-    else if (n->kind == QN_NORM_LAYER)
+        if (n->b) x->k->add(out, n->b, width, out);
+    } else if (n->kind == QN_NORM_LAYER) {
         x->k->layer_norm(in, n->w, n->b, width, n->eps, out);
-    else if (out != in)
+    } else if (out != in) {
         memcpy(out, in, (size_t)width * sizeof *out);
+    }
 }
 
 void qn_rows_place(qn_placer *p, qn_rows *r, size_t n_rows, int64_t width, int64_t norm_width)
@@ -52,8 +54,7 @@ void qn_op_norm(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t n
     int64_t begin, end;
     qn_split(qn_exec_n_rows(x, s), i_thread, n_threads, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
-        float *row = qn_exec_row(x, a->at, (int32_t)i);
-        qn_norm_row(x, &a->norm, row, a->width, row);
+        qn_norm_row(x, &a->norm, qn_exec_row(x, a->from, (int32_t)i), a->width, qn_exec_row(x, a->at, (int32_t)i));
     }
 }
 

@@ -24,6 +24,7 @@ typedef struct qn_weight {
     uint8_t *panels;         /* NULL until packed; 64-byte aligned; owned by the arena       */
     /* Of a table whose rows are decoded where the file has them, n_bytes 0; and of parts that are packed when they are first used (src/ops/pairs.h) */
     bool in_file, on_use;
+    bool turned;             /* the file has what are columns here as rows, n_cols of n_rows numbers from first_row on (src/ops/weight_encode.h) */
     const qn_map *map;       /* open as long as the arena                                    */
     size_t map_at;           /* where the tensor is in it                                    */
     atomic_uchar *state;     /* [n_parts] in the arena                                       */

@@ -63,6 +63,7 @@ static qn_status pack_weight(loader *l, const qn_weight *w)
     size_t row = 0;
     (void)qn_file_tensor_at(l->m->file, w->i_tensor, &t); /* checked by the binding */
     const qn_fmt *from = qn_fmt_by_id(t.type);
+    if (w->turned) return qn_weight_encode_turned(w, from, bytes, &l->kernels, l->pool, l->err);
     (void)qn_fmt_row_bytes(from, w->n_cols, &row);
     const size_t panel = QN_PANEL * row;
     const int64_t n_panels = w->n_parts * w->n_panels, n_slice = panel < SLICE ? (int64_t)(SLICE / panel) : 1;

@@ -99,8 +99,8 @@ static qn_status add_tensor(void *user, const qn_tensor_due *t)
     if (t->is_vector) fill_floats(bytes, 0, n, strstr(t->name, ".ssm_a") ? -1 : 1, 0.1f, &m->state); /* states decay */
     else if (fmt->block == 1) fill_floats(bytes, fmt->id, n, 0, 0.08f, &m->state);
     else fill_blocks(bytes, fmt, n / fmt->block, &m->state);
-    const int64_t dims[] = { t->cols, t->is_vector ? t->slices : t->rows, t->slices };
-    return qn_writer_tensor(m->w, t->name, fmt->id, (t->is_vector ? 1 : 2) + (t->slices > 1), dims, bytes);
+    const int64_t dims[] = { t->cols, t->is_vector ? t->slices : t->in_one ? t->rows * t->slices : t->rows, t->slices };
+    return qn_writer_tensor(m->w, t->name, fmt->id, (t->is_vector ? 1 : 2) + (t->slices > 1 && !t->in_one), dims, bytes);
 }
 
 static void add_vocabulary(qn_writer *w)
@@ -185,6 +185,7 @@ static const tiny_key tiny_keys[] = {
     { "ssm.group_count", IS_INT, 2 },
     { "shortconv.l_cache", IS_INT, 3 },
     { "full_attention_interval", IS_INT, 3 },
+    { "rope.dimension_count", IS_INT, HEAD_DIM / 2 },
     { "attention.kv_lora_rank", IS_INT, HEAD_DIM / 2 },
     { "attention.q_lora_rank", IS_INT, 256 },
     { "attention.key_length_mla", IS_INT, HEAD_DIM },
