@@ -146,7 +146,7 @@ static left_over leave(const qn_net *net, qn_plan *p, int32_t i)
     if (l->around) return left;
     left.norm = post_norm(net, l, l->ff ? &l->ffn_post_norm : &l->attn_post_norm);
     if (l->tail) left = third(net, p, i, &left);
-    if (l->out_scale.n) left.scale = l->out_scale.w[0];
+    if (l->out_scale.w) left.scale = l->out_scale.w[0]; /* a plan for its size alone has no values */
     return left;
 }
 

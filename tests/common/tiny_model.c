@@ -89,7 +89,7 @@ typedef struct maker {
 static qn_status add_tensor(void *user, const qn_tensor_due *t)
 {
     maker *m = user;
-    if (t->is_optional && strcmp(t->name, "rope_freqs.weight")) return QN_OK;
+    if (t->is_optional && strcmp(t->name, "rope_freqs.weight") && !strstr(t->name, "layer_output_scale")) return QN_OK;
     const qn_fmt *fmt = qn_fmt_by_id(t->is_vector ? 0 : m->fmt);
     if (!t->is_vector && t->cols % fmt->block) fmt = qn_fmt_by_id(t->cols % 32 ? 1 : 8); /* as files of wide blocks have it: Q8_0 or F16 */
     const int64_t n = t->cols * t->rows * t->slices;

@@ -86,6 +86,30 @@ static void test_as_profiled(void **state)
     check_arch("gemma3"); /* whose windows end what is read */
 }
 
+/* The header alone tells what a model and its engine take, to the byte, of every architecture. */
+static void test_as_estimated(void **state)
+{
+    char arch[64];
+    (void)state;
+    for (int32_t a = 0; tiny_model_name(a, arch); a++) {
+        world w = { 0 };
+        qn_memory_plan plan;
+        qn_engine_info engine;
+        qn_model_info model;
+        qn_err err = { 0 };
+        const qn_engine_opts o = { .size = sizeof o, .n_threads = 2, .n_ctx = CTX, .n_chunk = CHUNK };
+        open_world(&w, arch, false);
+        if (qn_memory_estimate(qn_model_file(w.model), &o, &plan, &err)) fail_msg("%s: %s", arch, err.text);
+        qn_engine_get_info(w.engine, &engine);
+        qn_model_get_info(w.model, &model);
+        if (plan.kv_bytes != engine.kv_bytes || plan.scratch_bytes != engine.scratch_bytes || plan.weight_bytes != model.weight_bytes)
+            fail_msg("%s: %llu + %llu + %llu bytes are expected, %llu + %llu + %llu taken", arch, (unsigned long long)plan.weight_bytes,
+                     (unsigned long long)plan.kv_bytes, (unsigned long long)plan.scratch_bytes, (unsigned long long)model.weight_bytes,
+                     (unsigned long long)engine.kv_bytes, (unsigned long long)engine.scratch_bytes);
+        close_world(&w);
+    }
+}
+
 static void test_refused(void **state)
 {
     static const struct { int32_t position, n, n_outputs; } wrong[] = {
@@ -121,6 +145,8 @@ static void test_peak(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_as_profiled), cmocka_unit_test(test_refused), cmocka_unit_test(test_peak) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_as_profiled), cmocka_unit_test(test_as_estimated), cmocka_unit_test(test_refused), cmocka_unit_test(test_peak),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
