@@ -205,5 +205,6 @@ qn_status qn_net_plan(const qn_net *net, int32_t n_ctx, qn_plan *p, qn_err *err)
     const qn_norm out_norm = qn_net_norm(net, &net->out_norm, &net->out_norm_b);
     const qn_input x = take(net, p, &before, &out_norm);
     qn_plan_head(p, &x, qn_net_head(net), net->head_b.w, net->logit_softcap, net->logit_scale);
+    if (net->n_dense > p->row_width) p->row_width = net->n_dense; /* src/run/dense.c uses a step's rows */
     return qn_plan_finish(p, err);
 }

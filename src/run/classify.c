@@ -59,19 +59,6 @@ static void score(const qn_engine *e, const float *x, float *h, float *row, floa
     if (net->arch->cls_softmax) softmax(out, net->n_labels);
 }
 
-qn_status qn_dense_layers(const qn_engine *e, float *x, qn_err *err)
-{
-    const qn_net *net = &e->model->net;
-    const int32_t width = net->n_dense > net->n_embd ? net->n_dense : net->n_embd;
-    if (!net->n_dense) return QN_OK;
-    float *h = qn_new(2 * (size_t)width, sizeof *h);
-    if (!h) return qn_fail(err, QN_ERR_NOMEM, "no memory for the matrices behind the pooling");
-    product(e, &net->dense_2, NULL, x, h + width, h);
-    product(e, &net->dense_3, NULL, h, h + width, x);
-    free(h);
-    return QN_OK;
-}
-
 qn_status qn_rank_scores(const qn_engine *e, const float *x, float *out, qn_err *err)
 {
     const qn_net *net = &e->model->net;

@@ -1,15 +1,8 @@
-/* What stands behind a pooled vector: matrices that make it a text's, or a classifier: labels of a text, or how well a document answers a query. */
+/* The classifier behind a pooled vector: labels of a text, or how well a document answers a query. */
 #ifndef QN_RUN_CLASSIFY_H
 #define QN_RUN_CLASSIFY_H
 
 #include "src/run/engine.h"
-
-/**
- * A pooled vector through the matrices behind the pooling, where the model has them.
- * @param x  [n_embd], in place
- * @return QN_ERR_NOMEM
- */
-qn_status qn_dense_layers(const qn_engine *e, float *x, qn_err *err);
 
 /** How the vectors of a text become the one that the classifier reads. */
 qn_pooling qn_rank_pooling(const qn_net *net);

@@ -1,6 +1,7 @@
 /* Embeddings: hidden states, what the matrix of the logits would read, pooled to a vector a text. Texts are evaluated side by side, each on a timeline of
  * its own; one that does not fit into a step goes on in the next, unless the model is an encoder, whose tokens must all be there at once. */
 #include "src/run/classify.h"
+#include "src/run/dense.h"
 
 #include "src/base/mem.h"
 #include "src/base/opts.h"

@@ -80,6 +80,32 @@ def test_variants():
     check("qwen3", "of bytes", words=BYTES)
 
 
+def test_long_text():
+    """Windows that cross the parts in which positions are taken; one row alone is the same bits as among all."""
+    text = " ".join(chr(97 + i * i % 26) for i in range(300))
+    with Model("modern-bert", n_ctx=320, n_layer=2, bases=[160000, 10000], windows=[0, 71]) as m:
+        rows = m.net.hidden(m.words.wrapped(text))
+        got = m.rows(text, "--pooling", "none")
+        near(got, [v for row in rows for v in row], "a long text")
+        for chunk in ((), ("--chunk", "310")):
+            assert m.rows(text, "--pooling", "cls", *chunk) == got[:32] and m.rows("a", text, "--pooling", "last", *chunk)[32:] == got[-32:]
+
+
+def test_dense_layers():
+    """EmbeddingGemma's matrices behind the pooling, quantised like any other: near the float ones, the same bits on any number of threads and at any level."""
+    with Model("gemma-embedding", dense=96) as m:
+        want = m.rows(*TEXTS)
+        small = m.folder.path("small.gguf")
+        quern("quantize", m.path, small, "q8_0")
+        assert g.inspect(small)["by_name"]["dense_2.weight"]["type"] == "Q8_0"
+        m.path = small
+        whole = m.rows(*TEXTS)
+        assert 0 < nmse(whole, want) < 1e-3, nmse(whole, want)
+        for options in (("-t", "1"), ("-t", "3"), ("--cpu", "scalar")):
+            assert m.rows(*TEXTS, *options) == whole, options
+        assert [x for t in TEXTS for x in m.rows(t)] == whole
+
+
 def test_last_token():
     """Qwen 3 Embedding: the last token, which is the one that ends a text, whether the file says so or not."""
     for extra in ([], [("qwen3.pooling_type", g.U32, 3)]):
