@@ -46,6 +46,7 @@ ARCHS = {
     "modern-bert": dict(PRE, embed_norm=True, gate="fused", fused=True, first_norm=False, bases=[160000, 10000, 10000], windows=[0, 6, 6], cls_act=gelu),
     "neo-bert": dict(RMS, gate="fused", fused=True, neox=False, bases=[10000] * 3, out_norm="enc.output_norm"),
     "eurobert": dict(RMS, gate="own", bases=[250000] * 3),
+    "llama-embed": dict(RMS, gate="own", neox=False, bases=[500000] * 3),
     "gemma-embedding": dict(RMS, gate="own", act=gelu, post=True, qk_norm="head", embed_sqrt=True, bases=[10000, 10000, 1000000], windows=[7, 7, 0],
                             keys=[(".attention.sliding_window_pattern", g.U32, 3)]),
     "qwen3": dict(RMS, gate="own", qk_norm="head", causal=True, bases=[1000000] * 3, probabilities=True),
