@@ -39,7 +39,7 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
 {
     (void)i_layer;
     const qn_mat up = { .w = &l->up, .bias = l->bup.w, .out = QN_REG_G, .act = net->act };
-    const qn_mat gate_up[] = { { .w = &l->gate, .bias = l->bgate.w, .out = QN_REG_G }, { .w = &l->up, .bias = l->bup.w } };
+    const qn_mat gate_up[] = { { .w = &l->gate, .bias = l->bgate.w, .out = QN_REG_G, .most = l->most_shared }, { .w = &l->up, .bias = l->bup.w } };
     if (isfinite(l->deviations)) plan_sparse(net, l, p, in);
     else if (l->features & QN_F_NO_GATE) qn_plan_matmul(p, "up", in, &up, 1, QN_UNARY_NONE);
     else qn_plan_matmul(p, "gate up", in, gate_up, 2, net->act);

@@ -75,6 +75,7 @@ static int32_t shared_width(const qn_expert_rules *rules, const qn_layer *l)
     const int32_t each = x->n_ff_shared ? x->n_ff_shared : x->n_ff;
     if (x->n_ff_shared && !(rules->shared & QN_SHARED_EACH)) return x->n_ff_shared;
     if (!(rules->shared & QN_SHARED_BY_COUNT)) return rules->shared & QN_SHARED_AS_DENSE ? l->n_ff : rules->shared & QN_SHARED_ONE ? x->n_ff : 0;
+    if (x->n_shared == 0 && rules->shared & QN_SHARED_ONE) return x->n_ff;
     return (int64_t)x->n_shared * each <= 1 << 24 ? x->n_shared * each : -1;
 }
 
@@ -156,6 +157,7 @@ static qn_experts experts_of(const qn_net *net, const qn_layer *l)
         .gate_b = x->gate_b.w,
         .up_b = x->up_b.w,
         .down_b = x->down_b.w,
+        .most = l->most,
         .weighs_input = net->arch->experts->weighs_input,
     };
 }
@@ -166,7 +168,7 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
     const qn_layer_experts *x = &l->x;
     const qn_mat router[] = { { .w = &x->router, .out = QN_REG_R }, { .w = &x->shared_router, .out = QN_REG_S } };
     const qn_mat up = { .w = &x->shared_up, .out = QN_REG_G, .act = net->act };
-    const qn_mat gate_up[] = { { .w = &x->shared_gate, .out = QN_REG_G }, { .w = &x->shared_up } };
+    const qn_mat gate_up[] = { { .w = &x->shared_gate, .out = QN_REG_G, .most = l->most_shared }, { .w = &x->shared_up } };
     const qn_experts experts = experts_of(net, l);
     const bool is_routed = l->beside == &qn_mix_router;
     qn_input routed = *in;

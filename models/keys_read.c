@@ -151,3 +151,29 @@ qn_status qn_net_read_sparsity(qn_net *net, const qn_file *file, const char *nam
     }
     return QN_OK;
 }
+
+static qn_status set_f32(const qn_value *v, const char *key, int32_t i, float *out, qn_err *err)
+{
+    double d;
+    if (qn_value_as_f64(v, &d) != QN_OK || !(d > -1e6 && d < 1e6))
+        return qn_fail(err, QN_ERR_FORMAT, "key %s: what it has of layer %d is not a number within a million", key, i);
+    *out = (float)d;
+    return QN_OK;
+}
+
+qn_status qn_net_read_layer_f32s(const qn_net *net, const qn_file *file, const char *name, float *out, qn_err *err)
+{
+    qn_value v, e;
+    char key[MAX_KEY];
+    snprintf(key, sizeof key, "%s.%s", net->arch->name, name);
+    if (!qn_file_key(file, key, &v)) return QN_OK;
+    const bool each = v.type == QN_V_ARRAY;
+    if (each && v.count < (uint64_t)net->n_layer)
+        return qn_fail(err, QN_ERR_FORMAT, "key %s has %llu elements; %d are due", key, (unsigned long long)v.count, net->n_layer);
+    qn_value_iter it = qn_value_iterate(&v);
+    for (int32_t i = 0; i < net->n_layer; i++) {
+        if (each) (void)qn_value_next(&it, &e);
+        QN_TRY(set_f32(each ? &e : &v, key, i, (float *)(void *)((char *)out + (size_t)i * sizeof(qn_layer)), err));
+    }
+    return QN_OK;
+}

@@ -11,6 +11,7 @@ static const qn_key_row keys[] = {
     { "attention.sliding_window", QN_KEY_LAYER, AT(window), false, 0, INT32_MAX },
 };
 
+static int64_t dim_gates(const qn_net *net, const qn_layer *l) { return l->features & QN_F_GATE_OF_HEAD ? l->n_head : qn_dim_o(net, l); }
 static int64_t dim_heads(const qn_net *net, const qn_layer *l) { (void)net; return l->n_head; }
 
 #define ANY_QK_NORM (QN_F_QK_NORM | QN_F_QK_NORM_HEADS | QN_F_QK_NORM_WIDE)
@@ -32,7 +33,7 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.attn_q_norm.bias", QN_LAYER_V(q_norm_b), .rows = { qn_dim_q_norm }, .only = ANY_QK_NORM },
     { "blk.%d.attn_k_norm.bias", QN_LAYER_V(k_norm_b), .rows = { qn_dim_k_norm }, .only = ANY_QK_NORM, .unread = QN_F_KV_SHARED },
     { "blk.%d.attn_sinks.weight", QN_LAYER_V(sinks), .rows = { dim_heads }, .only = QN_F_SINKS, .required = QN_ALWAYS },
-    { "blk.%d.attn_gate.weight", QN_LAYER_W(w_gate), .cols = qn_dim_embd, .rows = { qn_dim_o }, .only = QN_F_ATTN_GATE, .required = QN_ALWAYS },
+    { "blk.%d.attn_gate.weight", QN_LAYER_W(w_gate), .cols = qn_dim_embd, .rows = { dim_gates }, .only = QN_F_ATTN_GATE, .required = QN_ALWAYS },
     { "blk.%d.attn_sub_norm.weight", QN_LAYER_V(attn_sub_norm), .rows = { qn_dim_o }, .only = QN_F_SUB_NORM, .required = QN_ALWAYS },
     { "blk.%d.attn_output.weight", QN_LAYER_W(wo), .cols = qn_dim_o, .rows = { qn_dim_embd }, .required = QN_ALWAYS },
     { "blk.%d.attn_output.bias", QN_LAYER_V(bo), .rows = { qn_dim_embd }, .required = QN_F_OUT_BIAS },
@@ -119,6 +120,11 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
         gate.gate.at = n;
         gate.gate_stride = 2 * n;
     }
+    if (is_gated && l->features & QN_F_GATE_OF_HEAD) {
+        gate.one_each = true;
+        gate.gate_stride = 1;
+    }
+    gate.softplus = l->features & QN_F_GATE_SOFTPLUS;
     if (l->q_gated || is_gated) qn_plan_gate(p, &gate);
 }
 

@@ -78,6 +78,8 @@ enum {
 #define QN_F_SHARED_DENSE ((uint64_t)1 << 55)  /* the shared expert is called as a dense feed-forward */
 #define QN_F_POST_FFW ((uint64_t)1 << 56)      /* of files with one of two names for it: post_ffw_norm */
 #define QN_F_SHARED_FUSED ((uint64_t)1 << 57)  /* the shared expert's gate and up are rows of its ffn_up */
+#define QN_F_GATE_OF_HEAD ((uint64_t)1 << 58)  /* with QN_F_ATTN_GATE: one number a head                  */
+#define QN_F_GATE_SOFTPLUS ((uint64_t)1 << 59) /* with QN_F_ATTN_GATE: by softplus, not sigmoid           */
 
 typedef struct qn_net qn_net;
 typedef struct qn_arch qn_arch;
@@ -140,6 +142,7 @@ typedef struct qn_layer {
     int32_t i_kv;                /* layer whose keys and values it attends to: itself, or one before */
     float mixed_scale;           /* of the residual stream behind the mixer's post-norm; 1: as it is */
     qn_xielu xielu;              /* with QN_F_XIELU                                          */
+    float most, most_shared;     /* of the activation of experts' gates, and of their up, either way; of the shared one's; 0: no limit */
     float deviations;            /* gates below mean + so many deviations stay shut; -Inf: any gate may open */
     int32_t q_gated;             /* rows of wq are for each head its query, then its gate    */
     int64_t state_floats;        /* what it keeps of a timeline besides keys and values      */
@@ -373,6 +376,8 @@ qn_status qn_net_read_f32(const qn_net *net, const qn_file *file, const char *na
 qn_status qn_net_read_i32(const qn_net *net, const qn_file *file, const char *name, int64_t lo, int64_t hi, int32_t *out, qn_err *err);
 /** For hooks: numbers or flags, one for each of n; one number in the file is that of all. @return QN_ERR_NOT_FOUND without a sentence when absent */
 qn_status qn_net_read_i32s(const qn_net *net, const qn_file *file, const char *name, int64_t lo, int64_t hi, int32_t *out, int32_t n, qn_err *err);
+/** For hooks: numbers, one for each layer; one in the file is that of all. @param out  of layer 0, others are a qn_layer apart; kept when absent */
+qn_status qn_net_read_layer_f32s(const qn_net *net, const qn_file *file, const char *name, float *out, qn_err *err);
 /** rope[0], once the layers are known (models/rope_keys.c). */
 qn_status qn_net_read_rope(qn_net *net, const qn_file *file, qn_err *err);
 /** For hooks: keys that say which layers see a sliding window alone, every `period`-th sees all; the file may have a pattern of its own. */

@@ -3,10 +3,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Architectures that are no decoders, and why. */
+static const struct {
+    const char *name, *why;
+} not_decoders[] = {
+    { "dream", "it fills in masked tokens (diffusion) and predicts no next one" },
+    { "llada", "it fills in masked tokens (diffusion) and predicts no next one" },
+    { "llada-moe", "it fills in masked tokens (diffusion) and predicts no next one" },
+    { "rnd1", "it fills in masked tokens (diffusion) and predicts no next one" },
+    { "t5", "an encoder stands before its decoder" },
+    { "clip", "it is the part of a model that sees images" },
+    { "wavtokenizer-dec", "it makes sound of tokens" },
+};
+
+static const char *why_not(qn_str name)
+{
+    for (size_t i = 0; i < sizeof not_decoders / sizeof *not_decoders; i++)
+        if (name.len == strlen(not_decoders[i].name) && !memcmp(name.ptr, not_decoders[i].name, name.len)) return not_decoders[i].why;
+    return NULL;
+}
+
 static qn_status refuse(qn_str name, qn_err *err)
 {
+    const char *why = why_not(name);
     static const char still[] = "quern inspect shows the file's keys and tensors all the same";
     char near[256];
+    if (why) return qn_fail(err, QN_ERR_UNSUPPORTED, "architecture \"%.*s\" is not supported: %s; %s", QN_STR_ARG(name), why, still);
     if (qn_arch_near(name, near, sizeof near))
         return qn_fail(err, QN_ERR_UNSUPPORTED, "architecture \"%.*s\" is not supported; quern has %s; %s", QN_STR_ARG(name), near, still);
     return qn_fail(err, QN_ERR_UNSUPPORTED, "architecture \"%.*s\" is not supported, nor one with a name like it; %s", QN_STR_ARG(name), still);

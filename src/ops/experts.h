@@ -45,6 +45,7 @@ typedef struct qn_experts {
     const qn_weight *gate;   /* NULL: act(up) without a gate                                 */
     const qn_weight *up, *down;
     const float *gate_b, *up_b, *down_b;
+    float most;              /* limits of qn_glu_limited_row; 0: none                        */
     bool weighs_input;       /* a weight is that of the expert's input, not of its result    */
 } qn_experts;
 

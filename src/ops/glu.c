@@ -55,3 +55,11 @@ void qn_glu_row(const qn_kernels *k, qn_unary act, float *gate, const float *up,
         k->mul(gate, up, n, out);
     }
 }
+
+void qn_glu_limited_row(const qn_kernels *k, float most, float *gate, float *up, int64_t n, float *out)
+{
+    k->silu(gate, n, gate);
+    for (int64_t i = 0; i < n; i++) gate[i] = gate[i] > most ? most : gate[i];
+    k->clamp(up, most, n, up);
+    k->mul(gate, up, n, out);
+}

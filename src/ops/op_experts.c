@@ -66,7 +66,8 @@ static void up_tile(const work *k, int32_t e, const qn_act *act, int32_t p, int3
             x->k->scale(up, k->pairs->weight[p + i], n_rows, up);
             if (w->gate) x->k->scale(gate, k->pairs->weight[p + i], n_rows, gate);
         }
-        if (w->gate) qn_glu_row(x->k, k->a->glu, gate, up, n_rows, out);
+        if (w->gate && w->most > 0) qn_glu_limited_row(x->k, w->most, gate, up, n_rows, out);
+        else if (w->gate) qn_glu_row(x->k, k->a->glu, gate, up, n_rows, out);
         else qn_unary_row(x->k, k->a->glu, up, n_rows, out);
     }
 }

@@ -33,8 +33,11 @@ static void gate_tile(const work *k, int64_t begin, int64_t end)
     const qn_matmul_stage_args *a = k->a;
     const int64_t stride = (end - begin) * QN_PANEL, n = multiply(k, &a->mat[0], begin, end, k->tile[0], stride);
     (void)multiply(k, &a->mat[1], begin, end, k->tile[1], stride);
-    for (int32_t t = 0; t < k->n_tokens; t++)
-        qn_glu_row(k->x->k, a->glu, k->tile[0] + t * stride, k->tile[1] + t * stride, n, qn_exec_row(k->x, a->mat[0].out, t) + begin * QN_PANEL);
+    for (int32_t t = 0; t < k->n_tokens; t++) {
+        float *gate = k->tile[0] + t * stride, *up = k->tile[1] + t * stride, *out = qn_exec_row(k->x, a->mat[0].out, t) + begin * QN_PANEL;
+        if (a->mat[0].most > 0) qn_glu_limited_row(k->x->k, a->mat[0].most, gate, up, n, out);
+        else qn_glu_row(k->x->k, a->glu, gate, up, n, out);
+    }
 }
 
 /* While the logits are in the nearest cache: whoever looks for the highest of a large vocabulary need not read it all again. */

@@ -74,6 +74,7 @@ typedef struct qn_mat {
     qn_reg out;
     float clamp;             /* the result is kept within -clamp and clamp; 0: as it is      */
     qn_unary act;            /* then it goes through this                                    */
+    float most;              /* of a gate that goes through SiLU: limits of qn_glu_limited_row; 0: none */
     bool multiplied;         /* then times these columns of the batch's tokens               */
     qn_cols by;
     bool adds;               /* then it is added, times `scale`, to what `out` holds         */

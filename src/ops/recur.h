@@ -71,11 +71,13 @@ typedef struct qn_selective_stage_args {
     int64_t state_at;
 } qn_selective_stage_args;
 
-/** Rows of heads are multiplied by the sigmoid of others. */
+/** Rows of heads are multiplied by the sigmoid of others, or by the softplus. */
 typedef struct qn_gate_stage_args {
     qn_reg at;                   /* [n_head][head_dim], of the stage's rows                  */
     qn_cols gate;                /* of head 0, of the batch's tokens                         */
     int64_t gate_stride;         /* floats between heads                                     */
+    bool one_each;               /* a head has one gate, for all of its dimensions           */
+    bool softplus;
     int32_t n_head, head_dim;
 } qn_gate_stage_args;
 

@@ -195,6 +195,8 @@ static const tiny_key tiny_keys[] = {
     { "altup.num_inputs", IS_INT, 4 },
     { "altup.active_idx", IS_INT, 1 },
     { "embedding_length_per_layer_input", IS_INT, 64 },
+    { "swiglu_clamp_exp", IS_FLOAT, 0.3 },
+    { "swiglu_clamp_shexp", IS_FLOAT, 0.25 },
     { "activation_sparsity_scale", IS_FLOAT, 0.5 },
 };
 
