@@ -37,7 +37,8 @@ static void quantize_part(void *arg, int32_t i_thread, int32_t n_threads)
     qn_split((j->w->n_rows + QN_GPTQ_ROWS - 1) / QN_GPTQ_ROWS, i_thread, n_threads, &begin, &end);
     for (int64_t p = begin; p < end; p++) {
         const int64_t row = p * QN_GPTQ_ROWS, left = j->w->n_rows - row, n_rows = left < QN_GPTQ_ROWS ? left : QN_GPTQ_ROWS;
-        if (qn_file_rows_f32(qn_model_file(j->g->model), j->w->i_tensor, row, n_rows, rows, NULL) != QN_OK) atomic_store(&j->failed, true);
+        const int64_t at = j->w->first_row + row;
+        if (qn_file_rows_f32(qn_model_file(j->g->model), j->w->i_tensor, at, n_rows, rows, NULL) != QN_OK) atomic_store(&j->failed, true);
         qn_gptq_rows(&j->m, rows, n_rows, memory, j->out + (size_t)row * j->row_bytes, j->row_bytes);
     }
 }
@@ -103,9 +104,11 @@ static qn_status quantize_stage(qn_gptq *g, qn_stage *s, replaced *r, qn_err *er
         const qn_fmt *fmt = target_of(g, w->i_tensor);
         if (!fmt || t->i_stage != g->walk.i_stage || !qn_fmt_row_bytes(fmt, w->n_cols, &t->row_bytes)) continue;
         if (!in.gram) status = qn_gptq_inputs_open(&in, g, err);
-        if (status == QN_OK && !(t->bytes = qn_new((size_t)w->n_rows, t->row_bytes))) status = qn_fail(err, QN_ERR_NOMEM, "no memory for a quantised matrix");
-        if (status == QN_OK) status = qn_gptq_quantize(g, &in, w, fmt, t->bytes, t->row_bytes, err);
-        if (status == QN_OK) status = replace(g, r, &a->mat[i], fmt, t->bytes, err);
+        if (status == QN_OK && !t->bytes && !(t->bytes = qn_new((size_t)t->n_rows, t->row_bytes)))
+            status = qn_fail(err, QN_ERR_NOMEM, "no memory for a quantised matrix");
+        uint8_t *bytes = t->bytes ? t->bytes + (size_t)w->first_row * t->row_bytes : NULL;
+        if (status == QN_OK) status = qn_gptq_quantize(g, &in, w, fmt, bytes, t->row_bytes, err);
+        if (status == QN_OK) status = replace(g, r, &a->mat[i], fmt, bytes, err);
         a->in.quantised |= status == QN_OK && qn_weight_reads_a16(a->mat[i].w);
     }
     if (!in.gram) g->done += (uint64_t)g->walk.text.n_chunks; /* nobody looked at its inputs */
@@ -172,6 +175,25 @@ static qn_status rows(void *user, const float *w, int64_t row, int64_t n_rows, u
 
 /* ---- open and close ---- */
 
+/* The rows of matrix k that no other matrix of the stage before it has: keys may be values too. */
+static int64_t own_rows(const qn_matmul_stage_args *a, int32_t k)
+{
+    const qn_weight *w = a->mat[k].w;
+    for (int32_t i = 0; i < k; i++)
+        if (a->mat[i].w->i_tensor == w->i_tensor && a->mat[i].w->first_row == w->first_row) return 0;
+    return w->n_rows;
+}
+
+/* A tensor is taken where all its rows are matrices of one stage: several, where q, k and v are one tensor. */
+static void keep_whole(qn_gptq *g)
+{
+    for (int64_t i = 0; i < g->n_tensors; i++) {
+        qn_tensor_info t;
+        (void)qn_file_tensor_at(qn_model_file(g->model), i, &t);
+        if (t.dims[1] * t.dims[2] * t.dims[3] != g->tensor[i].n_rows) g->tensor[i].i_stage = SIZE_MAX;
+    }
+}
+
 /* Which stage reads a tensor. The embeddings are looked up too, where errors of one column cannot be made good by another: not taken. */
 static qn_status find_stages(qn_gptq *g, qn_err *err)
 {
@@ -183,10 +205,16 @@ static qn_status find_stages(qn_gptq *g, qn_err *err)
     for (size_t i = 0; i < p->n_stages; i++) {
         const qn_matmul_stage_args *a = &p->stage[i].u.matmul;
         if (p->stage[i].run != qn_op_matmul) continue;
-        for (int32_t k = 0; k < a->n_mats; k++)
-            if (a->mat[k].w != &g->model->net.embed) g->tensor[a->mat[k].w->i_tensor].i_stage = i;
+        for (int32_t k = 0; k < a->n_mats; k++) {
+            qn_gptq_tensor *t = &g->tensor[a->mat[k].w->i_tensor];
+            if (a->mat[k].w == &g->model->net.embed) continue;
+            if (t->i_stage != i) t->n_rows = 0;
+            t->i_stage = i;
+            t->n_rows += own_rows(a, k);
+        }
         g->total += (a->to_logits ? 1 : 2) * (uint64_t)g->walk.text.n_chunks;
     }
+    keep_whole(g);
     return QN_OK;
 }
 

@@ -8,6 +8,7 @@
 /** Where a tensor is read in the forward pass, and its rows once they are quantised. */
 typedef struct qn_gptq_tensor {
     size_t i_stage;          /* SIZE_MAX: not a matrix of a layer or of the head             */
+    int64_t n_rows;          /* of its matrices there                                        */
     uint8_t *bytes;          /* NULL: not yet, or not by this method                         */
     size_t row_bytes;
 } qn_gptq_tensor;

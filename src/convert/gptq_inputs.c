@@ -2,6 +2,7 @@
 #include "src/base/mem.h"
 #include "src/convert/gptq_hook.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct summing {
@@ -82,8 +83,10 @@ static void use_factor(qn_gptq_inputs *in, bool ordered, double damping)
 
 static qn_status factor(qn_gptq_inputs *in, const qn_gptq *g, qn_err *err)
 {
-    const double mean = diagonal_mean(in);
-    if (!(mean > 0)) return qn_fail(err, QN_ERR_NUMERIC, "the inputs of a matrix are all zero, or not finite, over the calibration text");
+    double mean = diagonal_mean(in);
+    if (!(mean < INFINITY)) return qn_fail(err, QN_ERR_NUMERIC, "the inputs of a matrix are not finite over the calibration text");
+    for (int64_t i = 0; mean == 0 && i < in->n; i++) in->gram[i * in->n + i] = 1; /* never used by the text: rounded as it is */
+    if (mean == 0) mean = 1;
     if (g->act_order) sort_columns(in);
     for (double damping = g->damping * mean; damping < 10 * mean; damping *= 10) { /* too little where inputs are nearly dependent */
         fill(in, g->act_order, damping);

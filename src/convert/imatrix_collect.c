@@ -76,12 +76,21 @@ static qn_status evaluate(qn_session *session, const qn_engine *engine, const qn
     return QN_OK;
 }
 
+/* Has a matrix before it in the stage the same tensor: rows of one that holds q, k and v, or keys that are values too? Their inputs are the same. */
+static bool is_named(const qn_matmul_stage_args *a, int32_t k)
+{
+    for (int32_t i = 0; i < k; i++)
+        if (a->mat[i].w->i_tensor == a->mat[k].w->i_tensor) return true;
+    return false;
+}
+
 static qn_status fill(qn_imatrix *m, const collector *c, const qn_model *model, qn_err *err)
 {
     for (size_t i = 0; i < c->plan->n_stages; i++) {
         const qn_matmul_stage_args *a = &c->plan->stage[i].u.matmul;
         for (int32_t k = 0; c->of[i].sum && k < a->n_mats; k++) {
             qn_tensor_info t;
+            if (is_named(a, k)) continue;
             (void)qn_file_tensor_at(model->file, a->mat[k].w->i_tensor, &t);
             qn_imatrix_entry *e = qn_imatrix_add(m, t.name, a->in.width, 1);
             if (!e) return qn_fail(err, QN_ERR_NOMEM, "no memory for the importance data of tensor %.*s", QN_STR_ARG(t.name));

@@ -15,8 +15,8 @@ static void run(qn_walk *w, int64_t i_chunk, size_t begin, size_t end)
 {
     qn_exec *x = &w->engine->exec;
     const qn_batch batch = {
-        .n = w->text.n_ctx, .token = w->text.token + i_chunk * w->text.n_ctx, .position = w->position, .kv = w->owner, .output = w->position,
-        .n_outputs = w->text.n_ctx,
+        .n = w->text.n_ctx, .token = w->text.token + i_chunk * w->text.n_ctx, .position = w->position, .last = w->last, .kv = w->owner,
+        .output = w->position, .n_outputs = w->text.n_ctx,
     };
     float *own = w->regs + (size_t)i_chunk * w->chunk_floats;
     for (int r = 0; r < QN_REG_COUNT; r++) {
@@ -38,10 +38,12 @@ static qn_status open_parts(qn_walk *w, const qn_model *model, const qn_engine_o
     QN_TRY(qn_kv_open(&w->kv, w->engine->kv_pool, err));
     for (int r = 0; r < QN_REG_COUNT; r++) w->chunk_floats += n * (size_t)w->engine->exec.stride[r];
     w->position = qn_new(n, sizeof *w->position);
+    w->last = qn_new(n, sizeof *w->last);
     w->owner = qn_new(n, sizeof *w->owner);
-    if (!w->position || !w->owner) return qn_fail(err, QN_ERR_NOMEM, "no memory for a calibration text");
+    if (!w->position || !w->last || !w->owner) return qn_fail(err, QN_ERR_NOMEM, "no memory for a calibration text");
     for (int32_t i = 0; i < w->text.n_ctx; i++) {
         w->position[i] = i;
+        w->last[i] = w->text.n_ctx - 1;
         w->owner[i] = w->kv;
     }
     if (!qn_size_mul((size_t)w->text.n_chunks, w->chunk_floats * sizeof(float), &w->regs_bytes) || w->regs_bytes > qn_memory_available())
@@ -71,6 +73,7 @@ void qn_walk_close(qn_walk *w)
     qn_engine_close(&w->engine);
     qn_calib_close(&w->text);
     free(w->position);
+    free(w->last);
     free(w->owner);
     *w = (qn_walk){ 0 };
 }

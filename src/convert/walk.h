@@ -15,6 +15,7 @@ typedef struct qn_walk {
     float *regs;             /* [n_chunks][chunk_floats]                                     */
     size_t regs_bytes, chunk_floats;
     int32_t *position;       /* [n_ctx] 0, 1, 2 ...                                          */
+    int32_t *last;           /* [n_ctx] n_ctx - 1                                            */
     qn_kv **owner;           /* [n_ctx]                                                      */
     size_t i_stage;          /* the matmul stage that all windows stand before; n_stages: none is left */
 } qn_walk;

@@ -148,6 +148,24 @@ static void nearer_to_the_source(void **state)
     remove(better);
 }
 
+/* Tensors that several matrices share, keys that are values, tokens that see what follows: each becomes a whole file. */
+static void many_architectures(void **state)
+{
+    static const char *const archs[] = { "phi3", "falcon", "glm4", "gemma4", "gemma3n", "bert", "deepseek2", "qwen3next", "granitehybrid", "llama+moe" };
+    (void)state;
+    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++) {
+        qn_err err = { 0 };
+        qn_gptq_opts o = options();
+        o.linalg.factor = factor_of_diagonal;
+        assert_true(tiny_model_write(source, archs[i], 1, 4));
+        if (quantize("Q4_0", &o, better, &err)) fail_msg("%s: %s", archs[i], err.text);
+        if (quantize("Q4_0", NULL, plain, &err)) fail_msg("%s: %s", archs[i], err.text);
+        assert_int_equal(bytes_of(better), bytes_of(plain));
+        unlink(better);
+        unlink(plain);
+    }
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -204,7 +222,7 @@ int main(void)
     snprintf(plain, sizeof plain, "/tmp/quern-gptq-%ld.plain.gguf", (long)getpid());
     snprintf(better, sizeof better, "/tmp/quern-gptq-%ld.better.gguf", (long)getpid());
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nearer_to_the_source),
+        cmocka_unit_test(nearer_to_the_source), cmocka_unit_test(many_architectures),
         cmocka_unit_test(refusals),
         cmocka_unit_test(failing_allocations),
     };

@@ -242,6 +242,28 @@ static void older_file(void **state)
     }
 }
 
+/* Tensors that several matrices share, layers with a state, experts, encoders: every architecture has importance data. */
+static void every_architecture(void **state)
+{
+    char arch[64];
+    (void)state;
+    for (int32_t a = 0; tiny_model_name(a, arch); a++) {
+        qn_model *m = NULL;
+        qn_imatrix *im = NULL;
+        qn_imatrix_info info;
+        qn_err err = { 0 };
+        const qn_imatrix_opts o = { .size = sizeof o, .n_ctx = 16, .n_threads = 1, .head = true };
+        assert_true(tiny_model_write(model_path, arch, 1, 3));
+        if (qn_model_open(&m, model_path, NULL, &err) || qn_imatrix_collect(&im, m, (qn_str){ text, sizeof text - 1 }, &o, &err))
+            fail_msg("%s: %s", arch, err.text);
+        qn_imatrix_get_info(im, &info);
+        assert_true(info.n_tensors > 1);
+        qn_imatrix_close(&im);
+        qn_model_close(&m);
+        unlink(model_path);
+    }
+}
+
 int main(void)
 {
     snprintf(model_path, sizeof model_path, "/tmp/quern-imatrix-%ld.gguf", (long)getpid());
@@ -250,6 +272,7 @@ int main(void)
         cmocka_unit_test(sums_are_right),
         cmocka_unit_test(written_and_read),
         cmocka_unit_test(older_file),
+        cmocka_unit_test(every_architecture),
     };
     const int code = cmocka_run_group_tests(tests, NULL, NULL);
     remove(model_path);
