@@ -32,7 +32,7 @@ static qn_status adjust(qn_net *net, const qn_file *file, qn_err *err)
     QN_TRY(qn_net_read_windows(net, file, PERIOD, false, err));
     QN_TRY(qn_net_local_rope(net, file, 10000, err));
     QN_TRY(qn_net_share_kv(net, file, N_OWN_KV, err));
-    return qn_net_read_sparsity(net, file, "activation_sparsity_scale", err);
+    return qn_net_read_layer_f32s(net, file, "activation_sparsity_scale", -INFINITY, 100, &net->layer->deviations, err);
 }
 
 extern const qn_arch qn_arch_gemma3n;

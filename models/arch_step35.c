@@ -15,8 +15,8 @@ static const qn_tensor_row tensors[] = { { "rope_freqs.weight", QN_NET_V(rope_fa
 
 static qn_status layers(qn_net *net, const qn_file *file, qn_err *err)
 {
-    QN_TRY(qn_net_read_layer_f32s(net, file, "swiglu_clamp_exp", &net->layer->most, err));
-    QN_TRY(qn_net_read_layer_f32s(net, file, "swiglu_clamp_shexp", &net->layer->most_shared, err));
+    QN_TRY(qn_net_read_layer_f32s(net, file, "swiglu_clamp_exp", -1e6, 1e6, &net->layer->most, err));
+    QN_TRY(qn_net_read_layer_f32s(net, file, "swiglu_clamp_shexp", -1e6, 1e6, &net->layer->most_shared, err));
     return qn_layers_experts_by_tensor(net, file, err);
 }
 

@@ -29,7 +29,6 @@ static int64_t dim_experts(const qn_net *net, const qn_layer *l) { (void)net; re
 static int64_t dim_ff(const qn_net *net, const qn_layer *l) { (void)net; return l->x.n_ff; }
 static int64_t dim_shared(const qn_net *net, const qn_layer *l) { (void)net; return l->x.n_ff_shared; }
 static int64_t dim_fused(const qn_net *net, const qn_layer *l) { (void)net; return l->x.n_ff_shared ? l->x.n_ff_shared : QN_NO_TENSOR; }
-static int64_t dim_one(const qn_net *net, const qn_layer *l) { (void)net; (void)l; return 1; }
 
 #define W(field) QN_LAYER_W(x.field)
 #define V(field) QN_LAYER_V(x.field)
@@ -56,7 +55,7 @@ static const qn_tensor_row tensors[] = {
     { "blk.%d.post_ffw_norm_1.weight", V(other_post_norm), .rows = { qn_dim_embd }, .only = QN_F_FF_BESIDE, .required = QN_ALWAYS },
     { "blk.%d.post_ffw_norm_2.weight", V(post_norm), .rows = { qn_dim_embd }, .only = QN_F_FF_BESIDE, .required = QN_ALWAYS },
     { "blk.%d.ffn_down_exps.scale", V(down_scale), .rows = { dim_experts }, .only = QN_F_FF_BESIDE },
-    { "blk.%d.ffn_gate_inp_shexp.weight", W(shared_router), .cols = qn_dim_embd, .rows = { dim_one }, .only = QN_F_SHARED_GATE, .required = QN_ALWAYS },
+    { "blk.%d.ffn_gate_inp_shexp.weight", W(shared_router), .cols = qn_dim_embd, .rows = { qn_dim_one }, .only = QN_F_SHARED_GATE, .required = QN_ALWAYS },
     { "blk.%d.ffn_gate_shexp.weight", W(shared_gate), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_EXPERT,
       .unless = QN_F_NO_GATE | QN_F_SHARED_FUSED | QN_F_SHARED_DENSE, .required = QN_ALWAYS },
     { "blk.%d.ffn_up_shexp.weight", W(shared_up), .cols = qn_dim_embd, .rows = { dim_shared }, .only = QN_F_SHARED_EXPERT,

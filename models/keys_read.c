@@ -126,42 +126,16 @@ int64_t qn_net_tensor_rows(const qn_file *file, const char *name, int32_t i_laye
     return i >= 0 && qn_file_tensor_at(file, i, &t) ? t.dims[1] : 0;
 }
 
-/* One deviation of layer i; from -Inf, which is none, up to what a float may be. */
-static qn_status set_deviations(qn_net *net, int32_t i, const qn_value *v, const char *name, qn_err *err)
+static qn_status set_f32(const qn_value *v, const char *key, int32_t i, double lo, double hi, float *out, qn_err *err)
 {
     double d;
-    if (qn_value_as_f64(v, &d) != QN_OK || !(d < 100))
-        return qn_fail(err, QN_ERR_FORMAT, "key %s.%s: what it has of layer %d is not a number below 100", net->arch->name, name, i);
-    net->layer[i].deviations = (float)d;
-    return QN_OK;
-}
-
-qn_status qn_net_read_sparsity(qn_net *net, const qn_file *file, const char *name, qn_err *err)
-{
-    qn_value v, e;
-    char key[MAX_KEY];
-    snprintf(key, sizeof key, "%s.%s", net->arch->name, name);
-    if (!qn_file_key(file, key, &v)) return QN_OK;
-    if (v.type == QN_V_ARRAY && v.count < (uint64_t)net->n_layer)
-        return qn_fail(err, QN_ERR_FORMAT, "key %s has %llu elements; %d are due", key, (unsigned long long)v.count, net->n_layer);
-    qn_value_iter it = qn_value_iterate(&v);
-    for (int32_t i = 0; i < net->n_layer; i++) {
-        if (v.type == QN_V_ARRAY) (void)qn_value_next(&it, &e);
-        QN_TRY(set_deviations(net, i, v.type == QN_V_ARRAY ? &e : &v, name, err));
-    }
-    return QN_OK;
-}
-
-static qn_status set_f32(const qn_value *v, const char *key, int32_t i, float *out, qn_err *err)
-{
-    double d;
-    if (qn_value_as_f64(v, &d) != QN_OK || !(d > -1e6 && d < 1e6))
-        return qn_fail(err, QN_ERR_FORMAT, "key %s: what it has of layer %d is not a number within a million", key, i);
+    if (qn_value_as_f64(v, &d) != QN_OK || !(d >= lo && d < hi))
+        return qn_fail(err, QN_ERR_FORMAT, "key %s: what it has of layer %d is not a number from %g to below %g", key, i, lo, hi);
     *out = (float)d;
     return QN_OK;
 }
 
-qn_status qn_net_read_layer_f32s(const qn_net *net, const qn_file *file, const char *name, float *out, qn_err *err)
+qn_status qn_net_read_layer_f32s(const qn_net *net, const qn_file *file, const char *name, double lo, double hi, float *out, qn_err *err)
 {
     qn_value v, e;
     char key[MAX_KEY];
@@ -173,7 +147,7 @@ qn_status qn_net_read_layer_f32s(const qn_net *net, const qn_file *file, const c
     qn_value_iter it = qn_value_iterate(&v);
     for (int32_t i = 0; i < net->n_layer; i++) {
         if (each) (void)qn_value_next(&it, &e);
-        QN_TRY(set_f32(each ? &e : &v, key, i, (float *)(void *)((char *)out + (size_t)i * sizeof(qn_layer)), err));
+        QN_TRY(set_f32(each ? &e : &v, key, i, lo, hi, (float *)(void *)((char *)out + (size_t)i * sizeof(qn_layer)), err));
     }
     return QN_OK;
 }

@@ -78,6 +78,7 @@ static qn_heads heads_of(const qn_net *net, const qn_layer *l, int32_t i_layer)
         .around = net->features & QN_F_WINDOW_AROUND,
         .i_rope = l->i_rope >= 0 && net->rope[l->i_rope].n_rot ? l->i_rope : -1,
         .i_kv = l->i_kv,
+        .v_is_k = l->features & QN_F_V_IS_K,
         .only_reads = l->i_kv != i_layer,
         .norm_v = l->features & QN_F_V_NORM,
         .scale = net->attn_scale,
@@ -103,7 +104,7 @@ static void plan(const qn_net *net, const qn_layer *l, int32_t i_layer, qn_plan 
     if (is_gated) mats[n_mats++] = (qn_mat){ .w = &l->w_gate, .out = QN_REG_G };
     if (!heads.only_reads) {
         mats[n_mats++] = (qn_mat){ .w = &l->wk, .bias = l->bk.w, .out = QN_REG_K, .clamp = clamp };
-        mats[n_mats++] = (qn_mat){ .w = l->features & QN_F_V_IS_K ? &l->wk : &l->wv, .bias = l->bv.w, .out = QN_REG_V, .clamp = clamp };
+        if (!heads.v_is_k) mats[n_mats++] = (qn_mat){ .w = &l->wv, .bias = l->bv.w, .out = QN_REG_V, .clamp = clamp };
     }
     qn_plan_matmul(p, "qkv", in, mats, n_mats, QN_UNARY_NONE);
     if (l->features & QN_F_QK_NORM_WIDE) {

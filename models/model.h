@@ -239,7 +239,7 @@ typedef struct qn_key_row {
 /** A side of a tensor. @param l  NULL outside the layers. @return QN_NO_TENSOR: this layer has none */
 typedef int64_t qn_dim(const qn_net *net, const qn_layer *l);
 qn_dim qn_dim_embd, qn_dim_vocab, qn_dim_ff, qn_dim_q, qn_dim_k, qn_dim_v, qn_dim_o, qn_dim_q_norm, qn_dim_k_norm, qn_dim_half_rot,
-    qn_dim_ctx, qn_dim_taps, qn_dim_inner, qn_dim_state, qn_dim_dt;
+    qn_dim_ctx, qn_dim_taps, qn_dim_inner, qn_dim_state, qn_dim_dt, qn_dim_one;
 enum { QN_NO_TENSOR = -1 };
 
 /** A tensor. One whose rows are several matrices one after another (fused q, k, v) has an offset and rows for each. */
@@ -324,8 +324,6 @@ qn_status qn_layers_interleaved(qn_net *net, const qn_file *file, const qn_part 
 qn_status qn_layers_laurel(qn_net *net, const qn_file *file, int32_t rank, qn_err *err);
 /** For hooks, after the windows: all layers but the first n_own, or as many as the file says, attend to the keys of the last of these with their window. */
 qn_status qn_net_share_kv(qn_net *net, const qn_file *file, int32_t n_own, qn_err *err);
-/** For `adjust`: qn_layer.deviations of all layers; they stay when the key is absent. */
-qn_status qn_net_read_sparsity(qn_net *net, const qn_file *file, const char *name, qn_err *err);
 
 struct qn_arch {
     const char *name;            /* general.architecture                                     */
@@ -376,8 +374,9 @@ qn_status qn_net_read_f32(const qn_net *net, const qn_file *file, const char *na
 qn_status qn_net_read_i32(const qn_net *net, const qn_file *file, const char *name, int64_t lo, int64_t hi, int32_t *out, qn_err *err);
 /** For hooks: numbers or flags, one for each of n; one number in the file is that of all. @return QN_ERR_NOT_FOUND without a sentence when absent */
 qn_status qn_net_read_i32s(const qn_net *net, const qn_file *file, const char *name, int64_t lo, int64_t hi, int32_t *out, int32_t n, qn_err *err);
-/** For hooks: numbers, one for each layer; one in the file is that of all. @param out  of layer 0, others are a qn_layer apart; kept when absent */
-qn_status qn_net_read_layer_f32s(const qn_net *net, const qn_file *file, const char *name, float *out, qn_err *err);
+/** For hooks: numbers from lo to below hi, one for each layer; one in the file is that of all.
+ *  @param out  of layer 0, others are a qn_layer apart; kept when absent */
+qn_status qn_net_read_layer_f32s(const qn_net *net, const qn_file *file, const char *name, double lo, double hi, float *out, qn_err *err);
 /** rope[0], once the layers are known (models/rope_keys.c). */
 qn_status qn_net_read_rope(qn_net *net, const qn_file *file, qn_err *err);
 /** For hooks: keys that say which layers see a sliding window alone, every `period`-th sees all; the file may have a pattern of its own. */

@@ -95,12 +95,12 @@ static const qn_tensor_row pre_ff_rows[] = {
     { "blk.%d.ffn_norm.bias", QN_LAYER_V(ffn_norm_b), .rows = { qn_dim_embd }, .only = NORM_BIAS, .unless = NO_PRE | QN_F_ONE_NORM,
       .required = QN_F_NORM_BIAS },
 };
-static int64_t dim_one(const qn_net *net, const qn_layer *l) { (void)net, (void)l; return 1; }
+int64_t qn_dim_one(const qn_net *net, const qn_layer *l) { (void)net, (void)l; return 1; }
 static const qn_tensor_row pre_second_rows[] = {
     { "blk.%d.ffn_norm_exps.weight", QN_LAYER_V(second_norm), .rows = { qn_dim_embd }, .required = QN_ALWAYS },
 };
 static const qn_tensor_row post_ff_rows[] = {
-    { "blk.%d.layer_output_scale.weight", QN_LAYER_V(out_scale), .rows = { dim_one }, .only = QN_F_OUT_SCALE },
+    { "blk.%d.layer_output_scale.weight", QN_LAYER_V(out_scale), .rows = { qn_dim_one }, .only = QN_F_OUT_SCALE },
     { "blk.%d.post_ffw_norm.weight", QN_LAYER_V(ffn_post_norm), .rows = { qn_dim_embd }, .only = QN_F_POST_NORM, .required = QN_ALWAYS },
 };
 

@@ -175,15 +175,6 @@ static qn_status rows(void *user, const float *w, int64_t row, int64_t n_rows, u
 
 /* ---- open and close ---- */
 
-/* The rows of matrix k that no other matrix of the stage before it has: keys may be values too. */
-static int64_t own_rows(const qn_matmul_stage_args *a, int32_t k)
-{
-    const qn_weight *w = a->mat[k].w;
-    for (int32_t i = 0; i < k; i++)
-        if (a->mat[i].w->i_tensor == w->i_tensor && a->mat[i].w->first_row == w->first_row) return 0;
-    return w->n_rows;
-}
-
 /* A tensor is taken where all its rows are matrices of one stage: several, where q, k and v are one tensor. */
 static void keep_whole(qn_gptq *g)
 {
@@ -210,7 +201,7 @@ static qn_status find_stages(qn_gptq *g, qn_err *err)
             if (a->mat[k].w == &g->model->net.embed) continue;
             if (t->i_stage != i) t->n_rows = 0;
             t->i_stage = i;
-            t->n_rows += own_rows(a, k);
+            t->n_rows += a->mat[k].w->n_rows;
         }
         g->total += (a->to_logits ? 1 : 2) * (uint64_t)g->walk.text.n_chunks;
     }

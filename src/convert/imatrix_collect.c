@@ -76,7 +76,7 @@ static qn_status evaluate(qn_session *session, const qn_engine *engine, const qn
     return QN_OK;
 }
 
-/* Has a matrix before it in the stage the same tensor: rows of one that holds q, k and v, or keys that are values too? Their inputs are the same. */
+/* Has a matrix before it in the stage the same tensor: rows of one that holds q, k and v? Their inputs are the same. */
 static bool is_named(const qn_matmul_stage_args *a, int32_t k)
 {
     for (int32_t i = 0; i < k; i++)

@@ -40,9 +40,10 @@ void qn_op_store(const qn_exec *x, const qn_stage *s, int32_t i_thread, int32_t 
         }
         const int32_t head = task - h->n_head, position = x->batch->position[t], slot = position % QN_KV_POSITIONS;
         float *k = qn_exec_row(x, QN_REG_K, t) + (int64_t)head * h->head_dim;
+        float *v = qn_exec_row(x, QN_REG_V, t) + (int64_t)head * h->head_dim_v;
+        if (h->v_is_k) memcpy(v, k, (size_t)h->head_dim_v * sizeof *v);
         turn(x, h, &h->k_norm, t, head, k);
         qn_kv_store_k(x->kv_k, k, h->head_dim, slot, qn_kv_k(x->batch->kv[t], h->i_kv, head, position));
-        float *v = qn_exec_row(x, QN_REG_V, t) + (int64_t)head * h->head_dim_v;
         qn_norm_row(x, &v_norm, v, h->head_dim_v, v);
         qn_kv_store_v(x->kv_v, v, h->head_dim_v, slot, qn_kv_v(x->batch->kv[t], h->i_kv, head, position));
     }

@@ -143,6 +143,7 @@ static qn_stage *heads(qn_plan *p, const char *name, qn_stage_fn *run, const qn_
 void qn_plan_store(qn_plan *p, const qn_heads *h)
 {
     (void)heads(p, "rope store", qn_op_store, h);
+    if (h->v_is_k) qn_plan_widen(p, QN_REG_V, (int64_t)h->n_head_kv * h->head_dim_v);
 }
 
 void qn_plan_norm_of(qn_plan *p, const char *name, qn_reg from, qn_reg at, const qn_norm *norm, int64_t width)

@@ -121,6 +121,7 @@ typedef struct qn_heads {
     qn_norm q_norm, k_norm;  /* over a head, before the rotation                             */
     bool norm_late;          /* they are over the rotated head                               */
     bool norm_v;             /* values are divided by their root mean square, of k_norm.eps  */
+    bool v_is_k;             /* values are the keys, before their norm and rotation          */
     bool only_reads;         /* keys and values are those that layer i_kv has stored         */
     int32_t norm_stride;     /* floats from one head's norm weights to the next's; 0: all have the same */
     bool q_gated;            /* queries come from G, each head's followed by its gate (qn_plan_gate) */
